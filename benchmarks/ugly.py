@@ -35,6 +35,7 @@ class Ugly:
     target: str
     said: Sequence[str] = ()  # parts of what `init` says on stderr
     left_out: Sequence[str] = ()  # columns that `init` leaves out
+    doubted: Sequence[str] = ()  # columns that `check` asks about
 
 
 class Patients:
@@ -295,6 +296,40 @@ def three_rows_of_a_class(rng: np.random.Generator) -> bytes:
     )
 
 
+def marks_and_footers(rng: np.random.Generator) -> bytes:
+    """Answers that nobody knows, and lines below the table that are none."""
+    p = Patients(rng)
+    answers = p.answer()
+    for i, word in enumerate(("?", "unknown", "#N/A", "-", ".", "N/A", "")):
+        answers[31 * i + 5] = word
+    table = written(
+        {
+            "sick": answers,
+            "age": p.age,
+            "crp": [comma(x) for x in p.crp],
+            "smoker": p.smoker,
+        },
+        delimiter=";",
+    )
+    return table + b"Total;;;\nSource: ward 7, 2024;;;\n"
+
+
+def leaks_and_row_names(rng: np.random.Generator) -> bytes:
+    """A bill that is known only afterwards, and rows that were named and then shuffled."""
+    p = Patients(rng, 300)
+    severe = p.crp > np.quantile(p.crp, 0.9)
+    return written(
+        {
+            "entry": 1 + rng.permutation(p.n),
+            "age": p.age,
+            "temperature": p.temperature.round(1),
+            "crp": (p.crp + rng.normal(0, 4, p.n)).round(1),
+            "bill": np.where(severe, 5_000, 900) + (90 * p.crp).round(0),
+            "severe": severe.astype(int),
+        }
+    )
+
+
 TABLES = {
     "ids and dates": Ugly(
         ids_and_dates,
@@ -360,6 +395,23 @@ TABLES = {
         stray_capitals,
         "MI",
         ["target MI: 'yes' is read as 'Yes', from which it differs"],
+    ),
+    "marks and footers": Ugly(
+        marks_and_footers,
+        "sick",
+        [
+            "lines 402, 403 are a title or a remark, and left out.",
+            "7 rows are left out: their sick is empty or '#N/A' or '-' or '.' or '?'",
+        ],
+    ),
+    "leaks and row names": Ugly(
+        leaks_and_row_names,
+        "severe",
+        [
+            "column 'bill' tells the answer of 100.0% of the rows on its own; is it known",
+            "column 'entry' holds 300 different integers in 300 rows",
+        ],
+        doubted=["entry", "bill"],
     ),
     "3 rows of a class": Ugly(three_rows_of_a_class, "outcome"),
 }

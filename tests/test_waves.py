@@ -327,24 +327,81 @@ def test_an_oracle_that_is_broken_ends_the_run_and_nothing_is_given_up(
     check_bought_once(bill, tmp_path / "notes")
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        (lambda ask: X_ONE, "gave 1 readings of 30 rows"),
-        (lambda ask: "text", "gave str; give a sequence"),
-        (lambda ask: {"other": [1.0]}, "for which it was not asked"),
-        (lambda ask: [[1.0, 2.0]] * 30, "gave what is no reading"),
-    ],
-)
-def test_what_is_no_answer_is_refused(model, bureau, sqlite, said, message):
-    with pytest.raises(OracleError, match=message):
-        acquire(model.policy_, range(30), {**bureau, "a": said}, sqlite)
+MALFORMED = {
+    "a page": (lambda ask: "<html>502 Bad Gateway</html>", "gave str; give a sequence"),
+    "bytes": (lambda ask: b"502", "gave bytes; give a sequence"),
+    "a number": (lambda ask: 502, "gave int; give a sequence"),
+    "one number": (lambda ask: np.array(502), "gave ndarray; give a sequence"),
+    "nothing": (lambda ask: None, "gave NoneType; give a sequence"),
+    "a set": (lambda ask: set(ask.keys), "gave set; give a sequence"),
+    "too few": (lambda ask: np.ones((1, 1)), "gave 1 readings of"),
+    "none": (lambda ask: [], "gave 0 readings of"),
+    "too many": (lambda ask: [[1.0]] * 99, "gave 99 readings of"),
+    "other keys": (lambda ask: {"error": "busy"}, "for which it was not asked"),
+    "two values": (lambda ask: [[1.0, 2.0]] * len(ask.keys), "was told 2 values"),
+    "other columns": (
+        lambda ask: [{"detail": "busy"}] * len(ask.keys),
+        "was told column 'detail'",
+    ),
+}
 
 
-X_ONE = np.ones((1, 1))
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_reply_is_asked_for_again(model, X, bureau, sqlite, name):
+    said, _ = MALFORMED[name]
+
+    def sell(ask):
+        return said(ask) if ask.attempt < 3 else X[list(ask.keys)][:, [0]]
+
+    lookup = Lookup(sell, size=7, attempts=3, backoff=0)
+    bill = acquire(model.policy_, range(30), {**bureau, "a": lookup}, sqlite)
+    check_as_in_batch(model, X[:30], sqlite, bill)
 
 
-def test_a_call_that_is_refused_leaves_no_other_without_its_answer(
+@pytest.mark.parametrize("name", MALFORMED)
+def test_rows_whose_replies_stay_malformed_go_on_and_the_run_does_too(
+    model, X, bureau, sqlite, name, caplog
+):
+    said, message = MALFORMED[name]
+
+    async def sell(ask):
+        return said(ask) if 5 in ask.keys else X[list(ask.keys)][:, [0]]
+
+    lookup = Lookup(sell, size=4, attempts=2, backoff=0)
+    bill = acquire(model.policy_, range(30), {**bureau, "a": lookup}, sqlite)
+    assert bill.sensors["a"].lost == 4
+    assert message in sqlite.orders(["5"])[0].reason
+    assert "malformed reply for 'a', attempt 2" in caplog.text
+    _, said, _, because, _ = written(model, sqlite)
+    assert set(because[4:8]) == {"unavailable"}
+    rest = np.delete(np.arange(30), range(4, 8))
+    assert (said[rest] == model.predict_proba(frame(X[:30]))[rest]).all()
+
+
+def test_one_malformed_reading_is_asked_for_again_alone(model, X, bureau, sqlite):
+    asked = []
+
+    def sell(ask):
+        asked.append(ask.keys)
+        return [
+            [X[k, 0]] if k != 5 or ask.attempt > 1 else [1.0, 2.0] for k in ask.keys
+        ]
+
+    lookup = Lookup(sell, attempts=2, backoff=0)
+    bill = acquire(model.policy_, range(30), {**bureau, "a": lookup}, sqlite)
+    check_as_in_batch(model, X[:30], sqlite, bill)
+    assert asked[1:] == [(5,)]
+
+
+def test_replies_that_are_malformed_call_after_call_end_the_run(model, bureau, sqlite):
+    lookup = Lookup(lambda ask: "502", size=5, attempts=2, backoff=0)
+    with pytest.raises(
+        OracleError, match=r"failed in 3 calls in a row.*gave str; give"
+    ):
+        acquire(model.policy_, range(100), {**bureau, "a": lookup}, sqlite)
+
+
+def test_a_call_that_ends_the_run_leaves_no_other_without_its_answer(
     model, X, bureau, sqlite
 ):
     begun = threading.Barrier(3)
@@ -352,12 +409,12 @@ def test_a_call_that_is_refused_leaves_no_other_without_its_answer(
     def sell(ask):
         begun.wait(10)
         if 0 in ask.keys:
-            return []
+            raise OracleError("the account is closed")
         time.sleep(0.1)
         return X[list(ask.keys)][:, [0]]
 
     three = {**bureau, "a": Lookup(sell, size=5, at_once=3)}
-    with pytest.raises(OracleError, match="gave 0 readings of 5 rows"):
+    with pytest.raises(OracleError, match="the account is closed"):
         acquire(model.policy_, range(30), three, sqlite)
     assert [o.key for o in sqlite.unsettled()] == list("01234")
     assert dict(sqlite.bought("a")) == {i: [X[i, 0]] for i in range(5, 15)}

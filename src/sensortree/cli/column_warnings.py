@@ -16,18 +16,25 @@ from numpy.typing import NDArray
 from sensortree.cells.words import cut, date_form, is_nothing
 from sensortree.cli.sensors_file import toml_key
 from sensortree.cli.tables import DataFile
+from sensortree.reports.alone import (
+    LEAST_ROWS,
+    ROWS_OF_AN_INTERVAL,
+    as_codes,
+    said,
+    share_told,
+)
 
 ROWS_TO_JUDGE = 20  # with fewer, cells may differ, or be alike, by chance
 MOSTLY = 0.9  # share of different cells from which text names its row
+DEVIATIONS = 3  # from which equal pairs are too few for chance
 OFTEN = 0.5  # the same for columns named like identifiers, and for longer text
 WORDS, LETTERS = 4, 40  # mean of a cell from which text is prose
 ROWS_OF_A_LEVEL = 2  # on average; categories with fewer are names
 STAND_INS = (-1, 9, 99, 999, 9999, 99999, -9, -99, -999, -9999, -99999)
-TELLS = 0.99  # share of rows whose class a column tells on its own
 A_NAME = re.compile(
     r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key|nr|no|num|number|mrn|ssn|index|idx|row|"
     r"record|code|patient|subject|case|sample|customer|client|account|order|name|email|"
-    r"phone|ticket|serial)(?:[^a-z]|$)",
+    r"phone|ticket|serial|rownames?|unnamed)(?:[^a-z]|$)",
     re.IGNORECASE,
 )
 ENDS_AS_A_NAME = re.compile(r"(?:[a-z](?:ID|Id|Nr|No)|_?(?:id|ID))$")
@@ -43,7 +50,7 @@ class ColumnWarning(NamedTuple):
 def column_warning(
     data: DataFile, column: str, labels: NDArray[Any]
 ) -> ColumnWarning | None:
-    """What speaks against a column as a sensor; `labels` are the classes of the rows."""
+    """What speaks against a column as a sensor; `labels` are the answers of the rows."""
     counts = data.read(column).counts
     filled = {cell: n for cell, n in counts.items() if not is_nothing(cell)}
     if not filled:
@@ -68,6 +75,7 @@ def column_warning(
         return ColumnWarning(reason)
     return (
         _about_target(data, column, labels)
+        or _about_unsorted_names(data, column)
         or _about_codes(filled)
         or _about_stand_ins(data, column)
     )
@@ -103,6 +111,31 @@ def _about_numbers(data: DataFile, column: str, n_filled: int, n_different: int)
     if counts_rows or _is_name(column):
         return f"is an identifier ({n_different} different integers in {n_filled} rows)"
     return ""
+
+
+def _about_unsorted_names(data: DataFile, column: str) -> ColumnWarning | None:
+    """Whether integers hardly repeat, though there are too few of them for that.
+
+    Of n amounts between a and b at least n (n - 1) / 2 (b - a + 1) pairs are equal on
+    average, more if some amounts are more frequent; names of rows do not repeat.
+    """
+    if data.is_text(column):
+        return None
+    values = data.read(column).values
+    values = values[~np.isnan(values)]
+    if len(values) < ROWS_TO_JUDGE or not (values % 1 == 0).all():
+        return None
+    different, times = np.unique(values, return_counts=True)
+    pairs = float((times * (times - 1)).sum() / 2)
+    possible = float(values.max() - values.min() + 1)
+    usual = len(values) * (len(values) - 1) / 2 / possible
+    if len(different) < MOSTLY * len(values) or pairs > usual - DEVIATIONS * usual**0.5:
+        return None
+    return ColumnWarning(
+        f"holds {len(different)} different integers in {len(values)} rows, as names of "
+        f"rows do; does it measure anything?",
+        leave_out=False,
+    )
 
 
 def _about_codes(filled: dict[Any, int]) -> ColumnWarning | None:
@@ -151,56 +184,20 @@ def _about_target(
     data: DataFile, column: str, labels: NDArray[Any]
 ) -> ColumnWarning | None:
     """Whether a column alone tells the classes."""
-    classes, codes = np.unique(labels, return_inverse=True)
+    codes = as_codes(labels)
     counts = np.bincount(codes)
-    if (
-        len(classes) < 2
-        or len(codes) < 2 * ROWS_TO_JUDGE
-        or counts.max() > TELLS * len(codes)
-    ):
+    if len(codes) < LEAST_ROWS or len(codes) - counts.max() < ROWS_OF_AN_INTERVAL:
         return None
     cells = data.columns[column]
     if (
         len(data.read(column).counts)
-        == len(classes)
+        == len(counts)
         == len(set(zip(cells, codes.tolist(), strict=True)))
     ):
         return ColumnWarning(
             "is the target under another name: each class has its own cell"
         )
-    told = _share_told(data, column, codes)
-    if told < TELLS:
-        return None
-    return ColumnWarning(
-        f"tells the class of {told:.1%} of the rows on its own; is it known before the "
-        f"answer is?",
-        leave_out=False,
-    )
-
-
-def _share_told(data: DataFile, column: str, codes: NDArray[np.intp]) -> float:
-    """Share of rows whose class a column tells: by its level, or by intervals."""
-    n_classes = int(codes.max()) + 1
-    if data.is_text(column):
-        _, level = np.unique(data.texts(column).astype(str), return_inverse=True)
-    else:
-        level = _intervals(data.read(column).values, codes)
-    if level.max() + 1 > len(codes) / 5:
-        return 0.0  # too few rows of each to tell anything by
-    table = np.zeros((level.max() + 1, n_classes))
-    np.add.at(table, (level, codes), 1)
-    return float(table.max(axis=1).sum() / len(codes))
-
-
-def _intervals(
-    values: NDArray[np.float64], codes: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Interval of each number: as many as classes, cut between the classes' medians."""
-    medians = [
-        np.nanmedian(values[codes == code])
-        for code in np.unique(codes)
-        if not np.isnan(values[codes == code]).all()
-    ]
-    edges = np.sort(medians)
-    level = np.searchsorted((edges[1:] + edges[:-1]) / 2, values)
-    return np.where(np.isnan(values), len(edges), level)
+    text = data.is_text(column)
+    values = data.texts(column).astype(str) if text else data.read(column).values
+    told = share_told(values, codes)
+    return ColumnWarning(said(told), leave_out=False) if told else None

@@ -71,6 +71,9 @@ def fit(
         estimator.set_callbacks(work)
         estimator.fit(problem.X, problem.y, groups=problem.groups, **bought)
     model = name_parts(estimator, problem)
+    alone = _answering_alone(problem, model)
+    for line in alone:
+        say(line, "warning")
     save(model, output)
     proof, chosen = model.certificate_, getattr(model, "chosen_", None)
     report, compared, about = model.decision_report_, model.comparison_, model.about_
@@ -86,6 +89,7 @@ def fit(
         "certificate": {name: getattr(proof, name) for name in certificate},
         "comparison": None if compared is None else compared.to_dict(),
         "chosen": None if chosen is None else chosen.to_dict(),
+        "alone": alone,
         "about": asdict(about),
         "digest": model.policy_.digest,
     }
@@ -99,6 +103,18 @@ def fit(
         f"{output} written; `sensortree evaluate` says what it does on other rows.",
     ]
     emit("fit", document, "\n".join(lines), as_json)
+
+
+def _answering_alone(problem: Problem, model: Any) -> list[str]:
+    """Sentences on columns that answer alone, and may be known only afterwards."""
+    import numpy as np
+
+    from sensortree.reports.alone import columns_alone
+    from sensortree.sensors.table import Table
+
+    known = np.ones((len(problem.y), len(model.sensors_)), dtype=bool)
+    found = columns_alone(model.sensors_, Table(problem.X), problem.y, known)
+    return list(map(str, found))
 
 
 @options.grouped

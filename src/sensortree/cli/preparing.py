@@ -75,13 +75,12 @@ def init(
 ) -> None:
     """Write a first sensors.toml from the columns of a table."""
     from sensortree.cli.column_warnings import column_warning
-    from sensortree.cli.problem import levels_of_target, read_target
+    from sensortree.cli.problem import read_target
     from sensortree.cli.tables import columns_note, read_data
 
     check_free(output, force)
     table, labels, notes = read_target(read_data(data, layout).whole(), target, task)
-    levels = levels_of_target(labels)
-    found = {c: column_warning(table, c, levels) for c in table.columns if c != target}
+    found = {c: column_warning(table, c, labels) for c in table.columns if c != target}
     warned = {c: warning for c, warning in found.items() if warning is not None}
     left_out = {c: warning.reason for c, warning in warned.items() if warning.leave_out}
     columns = [column for column in found if column not in left_out]
@@ -289,16 +288,16 @@ def check(
 def _column_warnings(problem: Problem) -> list[str]:
     """Warnings about columns that sensors read."""
     from sensortree.cli.column_warnings import column_warning
-    from sensortree.cli.problem import levels_of_target
 
-    lines, levels = [], levels_of_target(problem.y)
+    lines = []
     for name, sensor in problem.file.sensors.items():
         for column in sensor.columns:
             if "date" in sensor.steps.get(column, ()):
                 continue
-            warning = column_warning(problem.data, column, levels)
+            warning = column_warning(problem.data, column, problem.y)
             if warning is not None:
-                lines.append(f"column {column!r} of sensor {name!r} {warning.reason}.")
+                line = f"column {column!r} of sensor {name!r} {warning.reason}."
+                lines.append(line.replace("?.", "?"))
     return lines
 
 

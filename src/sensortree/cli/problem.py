@@ -537,10 +537,3 @@ def _check_spelling(data: DataFile, target: str) -> None:
                 f"{data.unit} {data.lines[first]} writes as {texts[first]!r}; write a "
                 f"class in one way, or two classes with a letter before."
             )
-
-
-def levels_of_target(y: NDArray[Any]) -> NDArray[Any]:
-    """Classes as they are; numbers as the quarter that they are in."""
-    if y.dtype.kind != "f":
-        return y
-    return np.searchsorted(np.quantile(y, [0.25, 0.5, 0.75]), y)

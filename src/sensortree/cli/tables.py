@@ -213,12 +213,11 @@ def left_out_note(data: DataFile, target: str, out: NDArray[np.bool_]) -> list[s
     """How many rows are left out for want of an answer, and what stands in its place."""
     if not out.any():
         return []
-    cells = {text_of(data.columns[target][row]) for row in np.flatnonzero(out)}
-    shown = [cut(cell) if cell else "empty" for cell in sorted(cells)]
-    more = (
-        f" or another of {len(shown) - COLUMNS_NAMED}" if shown[COLUMNS_NAMED:] else ""
-    )
-    values = " or ".join(shown[:COLUMNS_NAMED]) + more
+    cells = sorted({text_of(data.columns[target][row]) for row in np.flatnonzero(out)})
+    shown = [cut(cell) if cell else "empty" for cell in cells]
+    if len(shown) > COLUMNS_NAMED + 1:
+        shown[COLUMNS_NAMED:] = [f"one of {len(shown) - COLUMNS_NAMED} more"]
+    values = " or ".join(shown)
     return [f"{out.sum()} rows are left out: their {target} is {values}."]
 
 

@@ -25,7 +25,7 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.learning.worth import never_pay, price_advice
+from sensortree.learning.worth import never_pay, price_advice, same_answers_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.logistic import Solution
@@ -201,15 +201,15 @@ def price_message(
     market, loss, n_classes = at_stake(leaves, settings)
     free = market.free()
     nothing = settings.learns_structure and fitted.policy.tree.sensors <= free
+    nothing = nothing and len(free) < len(market.sensors)
     compared = fitted.evidence.get("comparison")
-    return price_advice(
-        market,
-        loss,
-        n_classes,
-        settings.cost_weight,
-        buys_nothing=nothing and len(free) < len(market.sensors),
-        informative=compared is None or compared.informative,
-    )
+    informative = compared is None or compared.informative
+    known = nothing_bought(leaves, settings)
+    same = None
+    if nothing and informative:
+        same = same_answers_advice(leaves, known, settings.cost_weight)
+    given = market, loss, n_classes, settings.cost_weight
+    return price_advice(*given, nothing, informative, same)
 
 
 def counted(learn: Learner, watch: Stopwatch) -> Learner:

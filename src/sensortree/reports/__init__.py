@@ -7,6 +7,7 @@
                       the same rows answered by baselines, or with less to spend
     report_sums       answers and bills, added up by sensor, by place and by class;
                       shares, ranks and means, with intervals
+    alone             columns that answer alone, and may be known only afterwards
     tables            reports and curves as text and in notebooks
     report_page       a report as an HTML page
     html              parts of these pages; `report.css` is their style

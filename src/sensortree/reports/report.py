@@ -14,6 +14,7 @@ from sensortree.policy.about import Baseline
 from sensortree.policy.batch import Walk, send
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.policy import Policy
+from sensortree.reports.alone import Alone, columns_alone
 from sensortree.reports.report_sums import (
     MEASURES,
     ClassUse,
@@ -120,7 +121,9 @@ class CostReport:
         Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
         ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
         and what was ``seen``. Only what a row acquires is looked at.
-
+    alone : tuple of Alone
+        Columns that tell (almost) every answer on their own: ``sensor``, ``column``, the
+        ``share`` told of the rows that acquire it. Each may be known only afterwards.
     fit : NumberFit or None
         ``r2`` and ``rmse`` of answers that are numbers; None of classes.
 
@@ -162,6 +165,7 @@ class CostReport:
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
     unseen: tuple[Unseen, ...] = ()
+    alone: tuple[Alone, ...] = ()
     referral: ReferralUse | None = None
     fit: NumberFit | None = None
 
@@ -266,6 +270,9 @@ def cost_report(
         labels=tuple(policy.classes.tolist()),
         intervals=intervals,
         unseen=rows.unseen,
+        alone=columns_alone(
+            policy.sensors, table, truth, rows.acquired & rows.counted[:, None]
+        ),
         referral=rows.referral_use(),
         fit=fit,
     )

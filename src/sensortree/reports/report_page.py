@@ -52,7 +52,10 @@ NOBODY = (
     "Nothing is bought for anybody: at this cost weight, training found nothing that is "
     "worth its price."
 )
-PRICE_IT = " If that is not what you want, say what a wrong answer costs in money."
+PRICE_IT = (
+    " If that is not what you want, say what each kind of mistake costs in money: where "
+    "one class is rare, no sensor may change the most likely answer."
+)
 PERSONS = "Nothing is bought for anybody: beside a person, no sensor saves its price."
 GUESSED = " Examples that are handed over count with their best guess."
 NO_BASELINES = (
@@ -115,6 +118,7 @@ class ReportPage(Page):
         told = f"{self.report.n_rows:,} examples{self.source}"
         parts = [
             self._seen_before(),
+            *(paragraph(f"Careful: {one}") for one in self.report.alone),
             figures(self._cards()),
             section("What it asks, and of whom", self._asks()),
             section("What that saves", self._saves()),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sensortree.reports.alone import QUESTION
 from sensortree.reports.drawing import boxed, escaped
 from sensortree.reports.report_sums import MEASURES, Interval
 from sensortree.reports.words import percent
@@ -127,6 +128,12 @@ def report_tables(report: CostReport) -> Iterator[TextTable]:
     )
     if not report.fit:
         yield from _of_classes(report, loss)
+    if report.alone:
+        yield TextTable(
+            (f"answers alone; {QUESTION}", "sensor", "rows told"),
+            [[one.column, one.sensor, percent(one.share)] for one in report.alone],
+            "left",
+        )
     if report.unseen:
         yield TextTable(
             ("never seen in training", "sensor", "what", "rows", "training had"),

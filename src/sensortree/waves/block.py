@@ -20,9 +20,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sensortree.exceptions import DataError, OracleError
+from sensortree.exceptions import OracleError
 from sensortree.policy.policy import Policy
-from sensortree.policy.session_input import in_column_order
 from sensortree.sensors.seen import Unseen, merge_unseen
 from sensortree.types import Rows
 from sensortree.waves.ledger import (
@@ -206,13 +205,7 @@ class Waves:
                 outcomes.append(Outcome(key, "lost", None, str(reply)))
             else:
                 came.append(key)
-                try:
-                    values.append(in_column_order(ask.sensor, ask.columns, reply))
-                except DataError as error:
-                    raise OracleError(
-                        f"the oracle of sensor {ask.sensor!r} gave what is no reading: "
-                        f"{error}"
-                    ) from error
+                values.append(reply)
         bad, unseen = unusable(self._job.policy, ask.sensor, values)
         self.unseen += unseen
         for i, (key, read) in enumerate(zip(came, values, strict=True)):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -13,11 +14,13 @@ from numbers import Real
 from threading import Thread
 from typing import Any
 
-from sensortree.exceptions import OracleError, ParameterError
+from sensortree.exceptions import DataError, OracleError, ParameterError
 from sensortree.policy.oracles import error_text, within
-from sensortree.policy.session_input import index_of
+from sensortree.policy.session_input import in_column_order, index_of
 from sensortree.sensors.sensor import SensorSet
 from sensortree.waves.ledger import Key
+
+LOG = logging.getLogger("sensortree.acquire")
 
 
 def check_count(name: str, value: Any) -> None:
@@ -64,7 +67,8 @@ class Lookup:
         keys, an array of shape (n_keys, n_columns), or a mapping by key. A reading is a
         mapping by column or a sequence in column order. None, or a missing key, means that
         the sensor is unavailable for the row; nothing is paid. An exception in place of a
-        reading means that this row failed.
+        reading means that this row failed, and so does a reply that is malformed: a page
+        of text, another number of readings or values, keys that were not asked for.
     size : int, default=1000
         Rows in one call, at most.
     at_once : int, default=4
@@ -169,7 +173,7 @@ async def ask_until_answered(
         except Exception as error:
             some = [error] * len(left)
         else:
-            some = in_order(part, given)
+            some = readings(part, given)
         for i, reply in zip(left, some, strict=True):
             failed = isinstance(reply, Exception)
             replies[i] = Failure(error_text(reply)) if failed else reply
@@ -185,23 +189,44 @@ def pause(lookup: Lookup, token: str, attempt: int, seed: int) -> float:
     return float(lookup.backoff * 2 ** (attempt - 2) * share)
 
 
+def readings(ask: Ask, given: Any) -> list[Any]:
+    """A reading for each key, in column order; an error for each that is malformed."""
+
+    def read(reply: Any) -> Any:
+        if reply is None or isinstance(reply, Exception):
+            return reply
+        try:
+            return in_column_order(ask.sensor, ask.columns, reply)
+        except DataError as error:
+            return error
+
+    try:
+        found = [read(reply) for reply in in_order(ask, given)]
+    except DataError as error:
+        found = [error] * len(ask.keys)
+    if any(isinstance(one, DataError) for one in found):  # which may quote values
+        LOG.warning("malformed reply for %r, attempt %d", ask.sensor, ask.attempt)
+    return found
+
+
 def in_order(ask: Ask, given: Any) -> list[Any]:
-    """Readings in the order of the keys; an error if there are not as many."""
+    """Replies in the order of the keys; an error if there are not as many."""
     if isinstance(given, Mapping):
         strange = [key for key in given if key not in set(ask.keys)]
         if strange:
-            raise OracleError(
+            raise DataError(
                 f"the oracle of sensor {ask.sensor!r} gave a reading of "
                 f"{strange[0]!r}, for which it was not asked; give the keys as they came."
             )
         return [given.get(key) for key in ask.keys]
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
-        raise OracleError(
+    text = isinstance(given, (str, bytes, bytearray, Set))
+    if text or not hasattr(given, "__len__") or getattr(given, "shape", None) == ():
+        raise DataError(
             f"the oracle of sensor {ask.sensor!r} gave {type(given).__name__}; give a "
             f"sequence in the order of ask.keys, or a mapping by key."
         )
     if len(given) != len(ask.keys):
-        raise OracleError(
+        raise DataError(
             f"the oracle of sensor {ask.sensor!r} gave {len(given)} readings of "
             f"{len(ask.keys)} rows; give None for a row that it has no reading of."
         )
