@@ -15,13 +15,13 @@ import numpy as np
 
 from sensortree.constants import (
     BOOSTED_CLASS_ROWS,
-    BOOSTED_JUDGED,
     BOOSTED_LEAF,
     BOOSTED_ROUNDS,
     BOOSTED_SUBSETS,
     BOOSTED_WORK,
     CLOSE_COST_WEIGHTS,
     HUGE_ROWS,
+    JUDGED_ROWS,
     QUADRATIC_WORK,
     SIZED_COLUMNS,
 )
@@ -283,7 +283,7 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
     rows = one.data
     every = [int(f) for f in np.unique(rows.fold) if f >= 0]
     held = np.cumsum([rows.weight[rows.fold == f].sum() for f in every])
-    folds = every[: int(np.searchsorted(held, BOOSTED_JUDGED)) + 1]
+    folds = every[: int(np.searchsorted(held, JUDGED_ROWS)) + 1]
     weight = rows.weight if rows.weighted else None
     engine = engine_of(one.classifier, rows.y, rows.n_outputs, weight, rows.fold)
     if isinstance(engine, BoostedEngine) and len(folds) < len(every):
