@@ -103,12 +103,14 @@ def price_advice(
     buys_nothing: bool = False,
     informative: bool = True,
     same_answers: str | None = None,
+    ended_early: str | None = None,
 ) -> str | None:
     """What to know, and to do, about sensors that are too dear; None if none is.
 
     `buys_nothing`: a model that was learned buys nothing, though not all is free.
     `informative`: what can be bought was found to tell more than is known for nothing.
     `same_answers`: what to do where no sensor changes answers; see `same_answers_advice`.
+    `ended_early`: what ended the fit before all was compared.
     """
     too_dear = never_pay(market, loss, n_classes, cost_weight)
     counts = f"at cost_weight={cost_weight:g}"
@@ -126,6 +128,12 @@ def price_advice(
     least = market.least_price()
     if market.max_cost is not None and not within(least, market.max_cost):
         return f"{message}: all cost more than max_cost={market.max_cost:g}. Raise it."
+    left = set(market.sensors.names) - market.free() - set(too_dear)
+    if ended_early is not None and left:
+        return (
+            f"{message}: {ended_early} before every tree was compared, so that this does "
+            f"not say that none pays. Let the fit take longer."
+        )
     if not informative:
         return (
             f"{message}: on held-out rows, no sensor for sale tells more about the target "
@@ -133,7 +141,6 @@ def price_advice(
         )
     if same_answers is not None:
         return f"{message}: {same_answers}"
-    left = set(market.sensors.names) - market.free() - set(too_dear)
     if left and not too_dear:
         message += f": {counts} no sensor saves what it costs on held-out rows"
     elif left:
