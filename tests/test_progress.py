@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sensortree import AlternatingTreeClassifier, SensorTreeClassifier
+from sensortree.learning.fit import ended_early
 from sensortree.leaves.fitting import _lighter, screen_leaf_classifiers
+from sensortree.progress import OUT_OF_TIME, TextProgress
 
 
 def misleading(n: int = 900):
@@ -72,9 +75,8 @@ def test_a_verbose_fit_writes_a_line_per_step_to_stderr(kind, capsys):
     kind(structure="chain", verbose=True).fit(X, y)
     lines = capsys.readouterr().err.splitlines()
     assert all(line.startswith("[sensortree] ") for line in lines)
-    assert re.search(
-        r"reading \(step 1 of at most \d+, \d+%, at most \d+ s left", lines[0]
-    )
+    assert re.search(r"reading \(step 1 of at most \d+\)$", lines[0])
+    assert not any("s left" in line for line in lines)  # nobody knows
     told = ("subsets screened", "comparing: chain")
     assert any(what in line for line in lines[1:] for what in told)
     assert "s  leaf classifiers (step" in lines[-2]
@@ -85,3 +87,52 @@ def test_a_verbose_path_tells_of_every_model(capsys):
     X, y = misleading(200)
     SensorTreeClassifier(structure="cascade", verbose=True).fit_path(X, y, [0.1, 0.01])
     assert capsys.readouterr().err.count("decisions") == 2
+
+
+def test_what_is_left_of_max_time_is_said(capsys):
+    X, y = misleading(200)
+    SensorTreeClassifier(structure="chain", verbose=True, max_time=60).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert re.search(r"at most \d+, (60|59|58) s of max_time left\)$", lines[0])
+
+
+def test_a_search_that_time_ended_does_not_blame_prices():
+    """With time the tree buys; without, nothing was found that could be compared."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    model = SensorTreeClassifier(max_time=1e-9, cost_weight=0.1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert model.acquisition_cost(X).mean() == 0
+    said = str(told[0].message)
+    assert "the model buys nothing: max_time was over before every tree" in said
+    assert "cost_weight" not in said
+    SensorTreeClassifier(cost_weight=0.1).fit(X, y)  # nobody is told
+
+
+def test_candidates_that_time_left_out_are_named():
+    class Late(TextProgress):
+        """Out of time once a candidate has been judged."""
+
+        late = False
+
+        @property
+        def stopped(self):
+            return OUT_OF_TIME if self.late else None
+
+        def step(self, name, detail=""):
+            super().step(name, detail)
+            self.late |= name == "comparing"
+
+    X, y = misleading(200)
+    model = SensorTreeClassifier(cost_weight=0.001)
+    late = Late(verbose=False)
+    late.end = lambda: None
+    model._progress = lambda X, settings: late
+    model.fit(X, y)
+    compared = model.comparison_
+    assert OUT_OF_TIME in compared.not_compared.values()
+    assert ended_early(model.structure_report_, compared) == OUT_OF_TIME
+    assert "(max_time was over)" in str(compared)

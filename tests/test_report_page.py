@@ -18,7 +18,7 @@ from sensortree import (
     load,
     save,
 )
-from sensortree.exceptions import UnseenWarning
+from sensortree.exceptions import BudgetWarning, UnseenWarning
 from sensortree.policy.about import About, Baseline, HeldOut, Outage, OutageReport
 from sensortree.reports.chart import Chart, Series
 from sensortree.reports.html import NO_BREAK, between, figure, html, money, share
@@ -416,7 +416,9 @@ def test_a_model_fitted_for_a_budget_shows_the_same_curve_when_it_is_loaded(
     rows, y, sensors, costs = two_sensors
     model = SensorTreeClassifierCV(
         sensors, costs=costs, budget=2.0, cost_weights=[1.0, 0.02, 0.001], unit="EUR"
-    ).fit(rows, y)
+    )
+    with pytest.warns(BudgetWarning, match="budget=2 buys nothing: most of the budget"):
+        model.fit(rows, y)
     save(model, tmp_path / "model.json")
     loaded = load(tmp_path / "model.json")
     text = model.report_page(rows, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 
@@ -21,7 +22,7 @@ from sensortree import (
     save,
     tradeoff_curve,
 )
-from sensortree.exceptions import ParameterError, PriceWarning
+from sensortree.exceptions import BudgetWarning, ParameterError, PriceWarning
 from sensortree.learning.worth import most_worth, never_pay
 from sensortree.sensors.loss import Loss, resolve_loss
 from sensortree.sensors.market import Market
@@ -47,6 +48,7 @@ def patients(n_rows=240, seed=0):
 def nothing_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error", PriceWarning)
+        warnings.simplefilter("error", BudgetWarning)
         yield
 
 
@@ -268,3 +270,79 @@ def test_sweeps_over_cost_weights_tell_nobody():
             IN_EUROS, cost_weights=[10.0, 0.1, 0.001], **ways
         )
         budgets.fit_budgets(X, y, [0, 50])
+
+
+# rare classes ---------------------------------------------------------------------------
+
+
+def loans(seed, odds=3.4, n=1000):
+    """One in twenty is bad, which two of four readings say a little about."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    bad = rng.random(n) < 1 / (1 + np.exp(odds - X[:, 0] - 0.6 * X[:, 1]))
+    return X, np.where(bad, "bad", "good")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_where_a_class_is_rare_every_line_of_the_advice_buys(seed):
+    X, y = loans(seed)
+    with pytest.warns(PriceWarning) as told:
+        SensorTreeClassifier().fit(X, y)
+    said = str(told[0].message)
+    share = 100 * np.mean(y == "good")
+    assert f"('good' is right for {share:.3g} % of all)" in said
+    assert "lower cost_weight" not in said
+    losses = re.search(r"loss=(\{.*?\})", said)[1]
+    assert f"[loss], then {toml_of(losses)})" in said
+    weighted = re.search(r"(class_weight='balanced'.*?);", said)[1]
+    judged = re.search(r"(risk='log_loss', cost_weight=\S+) \(--risk", said)[1]
+    for line in (f"loss={losses}", weighted, judged):
+        given = eval(f"dict({line})")
+        model = SensorTreeClassifier(**given).fit(X, y)
+        assert model.acquisition_cost(X).mean() > 0, line
+
+
+def toml_of(losses):
+    return "; ".join(f'"{name}" = {cost:g}' for name, cost in eval(losses).items())
+
+
+def test_a_wrong_answer_of_one_price_is_told_the_same():
+    X, y = loans(1)
+    with pytest.warns(PriceWarning, match="no sensor changes the most likely answer"):
+        SensorTreeClassifier(loss=100).fit(X, y)
+
+
+def test_where_a_lower_weight_helps_the_most_likely_answer_is_not_blamed():
+    X, y = patients()
+    with pytest.warns(PriceWarning, match="lower cost_weight"):
+        SensorTreeClassifier(cost_weight=0.45).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (2, "budget=2 buys nothing: no sensor changes the most likely answer"),
+        (0, None),
+    ],
+)
+def test_a_budget_that_buys_nothing_says_so(budget, said):
+    X, y = loans(1)
+    model = SensorTreeClassifierCV(budget=budget, cv=3)
+    if said is None:
+        with nothing_told():
+            model.fit(X, y)
+        return
+    with pytest.warns(BudgetWarning) as told:
+        model.fit(X, y)
+    (only,) = told
+    assert said in str(only.message)
+    assert "cost_weight=" not in str(only.message)  # a budget finds it
+    assert "risk='log_loss' (--risk log_loss)" in str(only.message)
+    assert only.filename == __file__
+
+
+def test_a_budget_for_what_says_nothing_asks_for_other_sensors():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
+    with pytest.warns(BudgetWarning, match="budget=2 buys nothing: "):
+        SensorTreeClassifierCV(budget=2, cv=3).fit(X, y)

@@ -14,6 +14,10 @@ LOG = logging.getLogger("sensortree.fit")
 STAGE_ENDS = ("reading", "leaf classifiers", "decisions", "tree", "fit on all rows")
 
 
+# Why nothing new is to be begun.
+TOLD_TO_STOP, OUT_OF_TIME = "a callback said stop", "max_time was over"
+
+
 class Stopwatch:
     """Seconds by stage, and how often something was done.
 
@@ -72,22 +76,25 @@ class TextProgress:
         if self.whole is not None:
             return self.whole.stopped
         if self.told_to_stop:
-            return "a callback said stop"
+            return TOLD_TO_STOP
         if self.deadline is not None and monotonic() > self.deadline:
-            return "max_time was over"
+            return OUT_OF_TIME
         return None
 
     def step(self, name: str, detail: str = "") -> None:
-        """Say that a step has ended, and what is left if all steps are taken."""
+        """Say that a step has ended, and how much time is left where that is limited.
+
+        Steps are not alike, and few of those that there can be are taken: nothing else
+        says when it ends.
+        """
         self.done += 1
         words = f"{name}: {detail}" if detail else name
         if self.at_most is not None and self.done < self.at_most:
-            seconds = monotonic() - self.started
-            left = seconds / self.done * (self.at_most - self.done)
-            words += (
-                f" (step {self.done} of at most {self.at_most}, "
-                f"{self.done / self.at_most:.0%}, at most {left:.0f} s left)"
-            )
+            words += f" (step {self.done} of at most {self.at_most}"
+            if self.deadline is not None:
+                left = max(0.0, self.deadline - monotonic())
+                words += f", {left:.0f} s of max_time left"
+            words += ")"
         self.say(words, logging.INFO if name in STAGE_ENDS else logging.DEBUG)
 
     def say(self, words: str, level: int = logging.DEBUG) -> None:

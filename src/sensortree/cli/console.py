@@ -82,8 +82,7 @@ class Work:
         self.bar.update(self.task, advance=1, description=f"{self.what}: {step}")
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Show how many steps a fit can have."""
-        self.bar.update(self.task, total=context.max_subtasks)
+        """Few of the steps that a fit can have are taken: they say nothing of the end."""
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Nothing is needed after a fit."""

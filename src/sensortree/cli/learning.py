@@ -58,6 +58,7 @@ def fit(
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
     from sensortree.cli.problem import name_parts
+    from sensortree.learning.fit import ended_early
 
     if budget is not None and cost_weight is not None:
         raise typer.BadParameter(
@@ -93,6 +94,11 @@ def fit(
         "about": asdict(about),
         "digest": model.policy_.digest,
     }
+    early = ended_early(model.structure_report_, compared)
+    if early is not None:
+        say(
+            f"{early} before every tree was compared: with more time, the tree may differ."
+        )
     lines = [
         f"{model.tree_}\n",
         *([] if chosen is None else [str(chosen)]),  # for a budget

@@ -35,6 +35,8 @@ from sensortree.estimators.sensor_tree import (
 )
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
+from sensortree.learning.held_out import nothing_bought
+from sensortree.learning.worth import same_answers_advice
 from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import HeldOut
 from sensortree.reports.tradeoff import (
@@ -103,8 +105,12 @@ class PicksCostWeight(SensorEstimator):
             check_targets(self.budget, self.max_error)
             log = log_of(acquired, order, label_influenced_buying, unbought)
             rows = X, y, self.cv, sample_weight, prices
-            self._fit(HeldOutFolds(self._plain(), *rows, progress, log, groups))
+            folds = HeldOutFolds(self._plain(), *rows, progress, log, groups)
+            self._fit(folds)
         progress.end()
+        priced = self.policy_.sensors.costs.any()
+        if self.budget and self.chosen_.met and priced and not self.chosen_.mean_cost:
+            self._warn_of_nothing(folds)
         return self
 
     @with_callbacks
@@ -295,6 +301,28 @@ class PicksCostWeight(SensorEstimator):
             )
         message += ". See curve_ for the points that can be reached."
         warnings.warn(message, BudgetWarning, stacklevel=6)
+
+    def _warn_of_nothing(self, folds: HeldOutFolds) -> None:
+        """Say that a budget buys nothing, and why."""
+        rows, curve, chosen = folds.all_rows, self.curve_, self.chosen_
+        measure, stopped = chosen.measure, folds.progress.stopped
+        lower = curve.mean_cost[(curve.mean_cost > 0) & (curve.error < chosen.error)]
+        why = same_answers_advice(
+            rows.leaves, nothing_bought(rows.leaves, rows.settings), None
+        )
+        if stopped:
+            why = f"{stopped} before a tree was found that lowers the {measure}"
+        elif why is None and (chosen.note or lower.size):
+            why = chosen.note or (
+                f"on held-out folds, a lower {measure} costs {lower.min():.4g} or more"
+            )
+        elif why is None:
+            why = (
+                f"on held-out folds, no tree has a lower {measure} than buying nothing; it "
+                f"takes more rows, or other sensors"
+            )
+        message = f"budget={self.budget:g} buys nothing: {why.removesuffix('.')}."
+        warnings.warn(message, BudgetWarning, stacklevel=5)
 
 
 def weight_before(

@@ -292,7 +292,10 @@ class Race:
 
     def _judge(self, recipe: Recipe) -> None:
         """Judge a recipe, unless time is over and there is another."""
-        if str(recipe) in self.outcomes.of or (self.outcomes.of and self.stopped):
+        if str(recipe) in self.outcomes.of:
+            return
+        if self.outcomes.of and self.stopped:
+            self.dropped[str(recipe)] = str(self.prepared.progress.stopped)
             return
         leaves = self.prepared.leaves_of(recipe.leaf)
         trees = [posable(t, leaves) for t in self._trees(recipe.structure)]

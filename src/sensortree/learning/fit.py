@@ -25,7 +25,7 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.learning.worth import never_pay, price_advice
+from sensortree.learning.worth import never_pay, price_advice, same_answers_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.logistic import Solution
@@ -42,7 +42,7 @@ from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.program.risk import RoutingProblem
-from sensortree.progress import Stopwatch
+from sensortree.progress import OUT_OF_TIME, TOLD_TO_STOP, Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.structure.search import StructureReport
@@ -191,6 +191,15 @@ def at_stake(leaves: LeafClassifiers, settings: Settings) -> tuple[Market, Loss,
     return data.market(settings.max_cost), data.loss, len(data.classes)
 
 
+def ended_early(
+    report: StructureReport | None, compared: Comparison | None
+) -> str | None:
+    """Why a search ended before it was through, or some trees were not compared."""
+    found = [] if report is None else [report.stopped]
+    found += [] if compared is None else compared.not_compared.values()
+    return next((why for why in (OUT_OF_TIME, TOLD_TO_STOP) if why in found), None)
+
+
 def price_message(
     fitted: Fitted, leaves: LeafClassifiers, settings: Settings
 ) -> str | None:
@@ -201,15 +210,16 @@ def price_message(
     market, loss, n_classes = at_stake(leaves, settings)
     free = market.free()
     nothing = settings.learns_structure and fitted.policy.tree.sensors <= free
+    nothing = nothing and len(free) < len(market.sensors)
     compared = fitted.evidence.get("comparison")
-    return price_advice(
-        market,
-        loss,
-        n_classes,
-        settings.cost_weight,
-        buys_nothing=nothing and len(free) < len(market.sensors),
-        informative=compared is None or compared.informative,
-    )
+    informative = compared is None or compared.informative
+    known = nothing_bought(leaves, settings)
+    same = None
+    if nothing and informative:
+        same = same_answers_advice(leaves, known, settings.cost_weight)
+    given = market, loss, n_classes, settings.cost_weight
+    early = ended_early(fitted.structure_report, compared)
+    return price_advice(*given, nothing, informative, same, early)
 
 
 def counted(learn: Learner, watch: Stopwatch) -> Learner:

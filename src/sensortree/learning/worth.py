@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
+from sensortree.constants import TELLS_VERY_CLEARLY
+from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.loss import SCORES, Loss, NumberLoss
 from sensortree.sensors.market import Market, within
 from sensortree.text import listed
@@ -100,11 +102,15 @@ def price_advice(
     cost_weight: float,
     buys_nothing: bool = False,
     informative: bool = True,
+    same_answers: str | None = None,
+    ended_early: str | None = None,
 ) -> str | None:
     """What to know, and to do, about sensors that are too dear; None if none is.
 
     `buys_nothing`: a model that was learned buys nothing, though not all is free.
     `informative`: what can be bought was found to tell more than is known for nothing.
+    `same_answers`: what to do where no sensor changes answers; see `same_answers_advice`.
+    `ended_early`: what ended the fit before all was compared.
     """
     too_dear = never_pay(market, loss, n_classes, cost_weight)
     counts = f"at cost_weight={cost_weight:g}"
@@ -122,12 +128,19 @@ def price_advice(
     least = market.least_price()
     if market.max_cost is not None and not within(least, market.max_cost):
         return f"{message}: all cost more than max_cost={market.max_cost:g}. Raise it."
+    left = set(market.sensors.names) - market.free() - set(too_dear)
+    if ended_early is not None and left:
+        return (
+            f"{message}: {ended_early} before every tree was compared, so that this does "
+            f"not say that none pays. Let the fit take longer."
+        )
     if not informative:
         return (
             f"{message}: on held-out rows, no sensor for sale tells more about the target "
             f"than is known for free. It takes more rows, or other sensors."
         )
-    left = set(market.sensors.names) - market.free() - set(too_dear)
+    if same_answers is not None:
+        return f"{message}: {same_answers}"
     if left and not too_dear:
         message += f": {counts} no sensor saves what it costs on held-out rows"
     elif left:
@@ -149,3 +162,65 @@ def _remedy(loss: Loss) -> str:
             "lower cost_weight."
         )
     return "If prices and losses are in one unit, that is right; else correct one."
+
+
+def same_answers_advice(
+    leaves: LeafClassifiers, known: frozenset[str], cost_weight: float | None
+) -> str | None:
+    """What to do where no sensor changes the most likely answer; None if one does.
+
+    That is so if no set of sensors saves errors, out of fold, that can be told from chance
+    beside what is `known` for nothing, whatever it costs. Where a class is rare, sensors
+    may still say much about how likely it is. With what is proposed in place of errors,
+    some set of sensors clearly saves twice what it costs. With a budget, the cost weight is
+    None: it is found.
+    """
+    data, loss = leaves.data, leaves.data.loss
+    alike = loss.plain or (loss.score is None and loss.per_mistake is not None)
+    if loss.numbers or not alike or data.may_refer or data.continued is not None:
+        return None
+    market, weight = data.market(None), data.weight / data.weight.sum()
+    every = frozenset(market.sensors.names)
+    leaves.judge([known, *([every] if market.allows(every) else [])])
+    costs = {s: market.mean_cost(s) for s in leaves.posteriors if s > known}
+
+    def pays(loss: Loss) -> float:
+        """The most that sensors clearly save of a loss for a unit of what they cost."""
+        most, least = 0.0, loss.judge(data.y, leaves.posteriors[known])
+        for subset, cost in costs.items():
+            saved = least - loss.judge(data.y, leaves.posteriors[subset])
+            mean = float(weight @ saved)
+            noise = float(np.sqrt(weight**2 @ (saved - mean) ** 2))
+            clear = mean - TELLS_VERY_CLEARLY * noise
+            most = max(most, clear / cost if cost > 0 else 0.0)
+        return most
+
+    if pays(loss) > 0:
+        return None
+    share = np.bincount(data.y, weight, len(data.classes))
+    even = 1 / (len(share) * share)  # every class counts the same as a whole
+    balanced = pays(Loss(even[:, None] * (1 - np.eye(len(share))))) / 2
+    likely = pays(Loss(score=SCORES["log_loss"])) / 2
+    names, most = data.classes.tolist(), int(share.argmax())
+    if not balanced + likely:
+        return None
+    advice = [
+        f"no sensor changes the most likely answer ({names[most]!r} is right for "
+        f"{100 * share[most]:.3g} % of all), and no price, cost weight or budget changes "
+        f"that. Say what mistaking each class costs, in the unit of prices"
+    ]
+    if balanced > 0:
+        told = [f"{float(f'{each / balanced:.2g}'):g}" for each in even]
+        given = ", ".join(f"{n!r}: {c}" for n, c in zip(names, told, strict=True))
+        keys = "; ".join(f'"{n}" = {c}' for n, c in zip(names, told, strict=True))
+        lower = f", cost_weight={balanced:.2g}"
+        lower = lower if cost_weight is not None and balanced < cost_weight else ""
+        advice[0] += f", as in loss={{{given}}} (in sensors.toml: [loss], then {keys})"
+        advice.append(f"let rare classes count more: class_weight='balanced'{lower}")
+    if likely > 0:
+        python, command = "risk='log_loss'", "--risk log_loss"
+        if cost_weight is not None:
+            python += f", cost_weight={likely:.2g}"
+            command += f" --cost-weight {likely:.2g}"
+        advice.append(f"judge probabilities: {python} ({command})")
+    return f"{'; or '.join(advice)}."

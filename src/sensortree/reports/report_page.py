@@ -52,7 +52,10 @@ NOBODY = (
     "Nothing is bought for anybody: at this cost weight, training found nothing that is "
     "worth its price."
 )
-PRICE_IT = " If that is not what you want, say what a wrong answer costs in money."
+PRICE_IT = (
+    " If that is not what you want, say what each kind of mistake costs in money: where "
+    "one class is rare, no sensor may change the most likely answer."
+)
 PERSONS = "Nothing is bought for anybody: beside a person, no sensor saves its price."
 GUESSED = " Examples that are handed over count with their best guess."
 NO_BASELINES = (
