@@ -419,3 +419,33 @@ def test_a_reading_far_out_that_hardly_counts_changes_nothing(n_classes):
     np.testing.assert_allclose(
         near.predict_proba(X[1:]), out.predict_proba(X[1:]), atol=1e-6
     )
+
+
+def test_of_many_coefficients_the_penalty_loses_least_on_held_out_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 36))  # 702 terms: too many for evidence
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=600) > 0).astype(int)
+    fold = np.arange(600) % 5
+
+    def log_loss(C):
+        likely, solution = LogisticEngine(y, 2, fold=fold, C=C).judge(X)
+        return -np.log(likely[np.arange(600), y]).mean(), solution.C
+
+    chosen, C = log_loss("evidence")
+    assert C < 1
+    assert chosen < 0.75 * log_loss(1.0)[0]
+    assert chosen <= 1.05 * min(log_loss(3.0**power)[0] for power in range(-5, 2))
+    # few coefficients are worth their evidence, and many rows need no choice
+    assert not LogisticEngine(y, 2, fold=fold)._problem(X[:, :9]).wants_choice
+    assert not LogisticEngine(y, 2, fold=fold, C=0.5)._problem(X).wants_choice
+
+
+def test_a_penalty_chosen_by_rows_is_the_same_in_any_order_of_rows():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 36))
+    y = (X[:, 0] * X[:, 1] + rng.normal(size=500) > 0).astype(int)
+    fold, order = np.arange(500) % 5, rng.permutation(500)
+    likely, solution = LogisticEngine(y, 2, fold=fold).judge(X)
+    turned, again = LogisticEngine(y[order], 2, fold=fold[order]).judge(X[order])
+    assert again.C == solution.C
+    np.testing.assert_allclose(turned, likely[order], atol=1e-3)

@@ -194,3 +194,39 @@ def written(folder, rows):
     with open(path, "w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter=";").writerows(rows)
     return path
+
+
+# what `check` says of losses -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ("", "loss: 1 for a wrong answer cost_weight"),
+        ("loss = 500", "loss: 500 dollars for a wrong answer cost_weight"),
+        ('risk = "log_loss"', "loss: log_loss cost_weight"),
+        (
+            "[loss]\nill = 900\nwell = 20.5",
+            "class answered as loses dollars ill any other 900 well any other 20.5",
+        ),
+        (
+            "[loss]\nill = { well = 900 }\nwell = { ill = 20 }",
+            "class answered as loses dollars ill well 900 well ill 20",
+        ),
+    ],
+)
+def test_check_shows_the_losses(tmp_path, declared, said):
+    path = written(tmp_path, [("a", "y"), *((i % 7, c) for i, c in enumerate(CLASSES))])
+    sensors = tmp_path / "s.toml"
+    sensors.write_text(
+        f'target = "y"\nunit = "dollars"\n{declared}\n'
+        '[sensors.a]\ncolumns = ["a"]\ncost = 1\n'
+    )
+    assert said in run("check", path, "--sensors", sensors)
+
+
+def test_check_says_how_the_distance_from_a_number_is_judged(tmp_path):
+    path = written(tmp_path, [("a", "y"), *((i % 7, x) for i, x in enumerate(AMOUNTS))])
+    sensors = tmp_path / "s.toml"
+    sensors.write_text('target = "y"\n[sensors.a]\ncolumns = ["a"]\ncost = 1\n')
+    assert "loss: squared distance" in run("check", path, "--sensors", sensors)

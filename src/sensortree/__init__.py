@@ -12,8 +12,8 @@ Names are imported when they are first used, so that ``import sensortree`` is qu
 what you type; classes that you only meet, such as reports, are in `sensortree.results`, and
 errors and warnings in `sensortree.exceptions`.
 
-The loggers ``sensortree.fit``, ``sensortree.solver`` and ``sensortree.session`` are silent
-unless the application wants to hear them.
+The loggers ``sensortree.fit``, ``sensortree.solver``, ``sensortree.session`` and
+``sensortree.acquire`` are silent unless the application wants to hear them.
 """
 
 from __future__ import annotations

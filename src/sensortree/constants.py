@@ -70,6 +70,8 @@ LOGISTIC_LARGEST_SCORE = 80
 LOGISTIC_LIFT = 1e-12
 # Powers of 3 that the inverse penalty C may be.
 LOGISTIC_POWERS = range(-5, 2)
+# The power that is tried first where held-out rows choose: in the middle.
+LOGISTIC_POWER = -2
 
 # Terms up to which a ridge regression has products of columns.
 RIDGE_TERMS = 2_000
@@ -265,8 +267,9 @@ START_ROWS = 4_000
 # Rows a class from which boosted leaves are compared: a round grows a tree for each class,
 # and with fewer rows of the class its leaves cannot tell much apart.
 BOOSTED_CLASS_ROWS = 50
-# Weight of rows, in whole folds, that tell whether boosted leaves may be better.
-BOOSTED_JUDGED = 1_200
+# Weight of rows, in whole folds, that tell whether boosted leaves may be better, and which
+# penalty is.
+JUDGED_ROWS = 1_200
 # Work of boosted leaves: rounds and subsets to expect, readings that take as long as one
 # more leaf of a tree, and the readings that a fit may look at.
 BOOSTED_ROUNDS, BOOSTED_SUBSETS, BOOSTED_LEAF = 40, 16, 4_000

@@ -324,14 +324,34 @@ def _summary_text(found: dict[str, Any], unit: str) -> str:
     else:
         about = ", ".join(f"{name} ({n})" for name, n in found["classes"].items())
     everything, weight = found["everything"], found["cost_weight"]
-    loss = found.get("loss")
     total = "differs between rows" if everything is None else f"{everything:g} {unit}"
     table = aligned(("sensor", "cost", "missing", "columns"), lines, "left")
     return (
         f"{found['rows']} rows; target {found['target']}: {about}\n\n{table}\n\n"
         f"everything costs: {total.strip()}\n"
-        f"loss {'by class' if isinstance(loss, dict) else loss or 'none'}, "
+        f"{_loss_text(found, unit)}\n"
         f"cost_weight {weight if isinstance(weight, str) else format(weight, 'g')}, "
         f"max_cost {found['max_cost'] or 'none'}\n"
         f"the table and the sensors fit together."
     )
+
+
+def _loss_text(found: dict[str, Any], unit: str) -> str:
+    """What a wrong answer loses: for all classes, or a line for each."""
+    loss, words = found.get("loss"), f" {unit}".rstrip()
+    if "numbers" in found:
+        return f"loss: {found['risk']} distance from the right number"
+    if loss is None:
+        measured = {"error": "1 for a wrong answer"}.get(found["risk"], found["risk"])
+        return f"loss: {measured}"
+    if not isinstance(loss, dict):
+        return f"loss: {loss:g}{words} for a wrong answer"
+    lines = [
+        [name, str(answer), f"{cost:g}"]
+        for name, costs in loss.items()
+        for answer, cost in (
+            costs.items() if isinstance(costs, dict) else [("any other", costs)]
+        )
+    ]
+    heads = ("class", "answered as", f"loses{words}")
+    return f"loss:\n\n{aligned(heads, lines, 'left')}\n"

@@ -259,7 +259,7 @@ def summarise(problem: Problem) -> dict[str, Any]:
         "unused_columns": problem.unused,
         "notes": list(problem.notes),
     }
-    limits = {name: settings[name] for name in ("cost_weight", "max_cost")}
+    limits = {name: settings[name] for name in ("risk", "cost_weight", "max_cost")}
     head = {"rows": len(y), "target": file.target}
     if problem.numbers:
         numbers = {

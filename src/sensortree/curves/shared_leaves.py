@@ -106,12 +106,24 @@ class PairedEngine(LogisticEngine):
             a: most_evident(problem, starts[a], a, power) for a in self.folds if few[a]
         }
         if many := [a for a in self.folds if not few[a]]:
-            C = self.labels.penalty
+            penalty = np.array([C] * len(many))
+            if problem.wants_choice:  # by folds other than the one that is left out
+                first, second = self._judged_folds()
+                products = problem.unsure_products(coef)
+                by_first, by_second = (
+                    self._held_out_penalty(problem, coef, folds, products)
+                    for folds in (first, second)
+                )
+                penalty = np.array(
+                    [by_second if a in first else by_first for a in many]
+                )
             start = np.array([starts[a] for a in many])
             fitted, _ = problem.minimise(
-                C, start, np.array(many), curvature, problem.unseen
+                penalty, start, np.array(many), curvature, problem.unseen
             )
-            found |= {a: (C, fitted[k], curvature) for k, a in enumerate(many)}
+            found |= {
+                a: (float(penalty[k]), fitted[k], curvature) for k, a in enumerate(many)
+            }
         return found
 
     def _fit_pairs(

@@ -15,13 +15,13 @@ import numpy as np
 
 from sensortree.constants import (
     BOOSTED_CLASS_ROWS,
-    BOOSTED_JUDGED,
     BOOSTED_LEAF,
     BOOSTED_ROUNDS,
     BOOSTED_SUBSETS,
     BOOSTED_WORK,
     CLOSE_COST_WEIGHTS,
     HUGE_ROWS,
+    JUDGED_ROWS,
     QUADRATIC_WORK,
     SIZED_COLUMNS,
 )
@@ -30,7 +30,7 @@ from sensortree.leaves.boosting import SIZES, BoostedEngine, BoostedTrees, usual
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
-from sensortree.logs.leaves import classifiers_of
+from sensortree.logs.leaves import LoggedClassifiers
 from sensortree.progress import Stopwatch, TextProgress
 from sensortree.structure.losses import standardised
 from sensortree.structure.search import StructureSearch, open_search
@@ -202,7 +202,9 @@ def named_leaves(
         with watch.stage("leaf classifiers"):
             trees = sized_trees(trees, rows, widest(rows, settings))
         settings = replace(settings, classifier=trees)
-    return classifiers_of(rows, settings.kept_leaf, settings.n_jobs, watch)
+    of_log = rows.continued is not None
+    classifiers = LoggedClassifiers if of_log else LeafClassifiers
+    return classifiers(rows, settings.kept_leaf, settings.n_jobs, watch=watch)
 
 
 def leaves_of_kind(
@@ -281,7 +283,7 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
     rows = one.data
     every = [int(f) for f in np.unique(rows.fold) if f >= 0]
     held = np.cumsum([rows.weight[rows.fold == f].sum() for f in every])
-    folds = every[: int(np.searchsorted(held, BOOSTED_JUDGED)) + 1]
+    folds = every[: int(np.searchsorted(held, JUDGED_ROWS)) + 1]
     weight = rows.weight if rows.weighted else None
     engine = engine_of(one.classifier, rows.y, rows.n_outputs, weight, rows.fold)
     if isinstance(engine, BoostedEngine) and len(folds) < len(every):

@@ -8,7 +8,7 @@ the fits without each fold set out from, or they set out together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sensortree.constants import LOGISTIC_MAX_ROUNDS, LOGISTIC_ROUNDS, LOGISTIC_TERMS
+from sensortree.constants import (
+    JUDGED_ROWS,
+    LOGISTIC_MAX_ROUNDS,
+    LOGISTIC_POWER,
+    LOGISTIC_POWERS,
+    LOGISTIC_ROUNDS,
+    LOGISTIC_TERMS,
+)
 from sensortree.exceptions import DataError
 from sensortree.leaves.descent import Curvature
 from sensortree.leaves.folds import FoldedRows
@@ -254,7 +261,8 @@ class LogisticEngine(FoldedRows):
         """
         if problem.wants_evidence:
             return *self._roughly(problem), problem.unseen
-        C = self.labels.penalty
+        chooses = problem.wants_choice and len(self.folds) > 1
+        C = 3.0**LOGISTIC_POWER if chooses else self.labels.penalty
         coef = problem.start()
         curvature = problem.curvature(coef, C)
         (coef,), _ = problem.minimise(
@@ -265,7 +273,49 @@ class LogisticEngine(FoldedRows):
             problem.parted,
             LOGISTIC_ROUNDS[0],
         )
-        return C, coef, problem.curvature(coef, C), problem.compared
+        products = problem.unsure_products(coef)
+        if chooses:
+            C = self._held_out_penalty(problem, coef, self._judged_folds()[0], products)
+        return C, coef, problem.penalised(products, C), problem.compared
+
+    def _judged_folds(self) -> tuple[list[int], list[int]]:
+        """Folds whose rows choose a penalty, as many as say enough; and as many others."""
+        held = np.cumsum([self.weight[self.fold == f].sum() for f in self.folds])
+        enough = int(np.searchsorted(held, JUDGED_ROWS)) + 1
+        n_folds = min(enough, len(self.folds) // 2)
+        return self.folds[:n_folds], self.folds[n_folds : 2 * n_folds]
+
+    def _held_out_penalty(
+        self, problem: RidgeProblem, coef: Array, folds: Sequence[int], products: Array
+    ) -> float:
+        """The C of the least log-loss on some folds, each by a fit without it.
+
+        By climbing from a power of 3, where there are too many coefficients for evidence.
+        One number that so many rows choose hardly fits them.
+        """
+        out, nobody = np.array(folds), np.full(len(folds), NONE)
+        fitted = np.array([self._start(problem, coef, (f,)) for f in folds])
+        tried: dict[int, float] = {}
+
+        def lost(power: int) -> float:
+            nonlocal fitted
+            if power not in tried:
+                curvature = problem.penalised(products, 3.0**power)
+                fitted, _ = problem.minimise(
+                    3.0**power, fitted, out, curvature, problem.compared
+                )
+                (every, _), (rest, _) = (
+                    problem.losses(np.inf, fitted, seen) for seen in (nobody, out)
+                )
+                tried[power] = float((every - rest).sum())
+            return tried[power]
+
+        best = LOGISTIC_POWER
+        lost(best)  # the others set out from there
+        for way in (-1, +1):
+            while best + way in LOGISTIC_POWERS and lost(best + way) < lost(best):
+                best += way
+        return 3.0**best
 
     def only_classes(self, out: int = NONE) -> dict[int, int]:
         """Folds without which one of two classes is gone, and the other class."""
@@ -370,7 +420,8 @@ class QuadraticLogisticRegression(RidgeLogisticRegression):
         Inverse strength of the ridge penalty, as in scikit-learn's LogisticRegression.
         "evidence" climbs from 1, in steps of a factor of three, to the largest evidence
         of the data (Laplace's approximation, the penalty read as a Gaussian prior), while
-        there are at most 600 coefficients and 20 rows for each; otherwise it is 1.
+        there are at most 600 coefficients and 20 rows for each. Of more coefficients, a
+        tree takes the C of the least log-loss on held-out rows. Otherwise it is 1.
 
     Attributes
     ----------

@@ -126,8 +126,16 @@ class RidgeProblem:
 
     def wants_evidence_on(self, rows: Any) -> bool:
         """Whether the penalty matters for some rows, and its evidence can be afforded."""
+        return self.small and self._matters_on(rows)
+
+    @property
+    def wants_choice(self) -> bool:
+        """Whether the penalty matters, and its evidence cannot be afforded."""
+        return not self.small and self._matters_on(slice(None))
+
+    def _matters_on(self, rows: Any) -> bool:
         few = self.labels.weight[rows].sum() <= LOGISTIC_ENOUGH * self.n_coef
-        return bool(self.labels.C == "evidence" and few and self.small)
+        return bool(self.labels.C == "evidence" and few)
 
     def blocks(self) -> Iterator[tuple[slice, int, Array]]:
         """Rows, their fold, and their basis with ones at the end, (n_terms + 1, n)."""
@@ -248,9 +256,13 @@ class RidgeProblem:
 
     def curvature(self, coef: Array, C: float) -> Curvature:
         """One matrix for all classes: x x' weighted by how unsure the row is."""
+        return self.penalised(self.unsure_products(coef), C)
+
+    def penalised(self, products: Array, C: float) -> Curvature:
+        """The curvature of `unsure_products` and a penalty."""
         ridge = np.full(self.n_terms + 1, 1 / C)
         ridge[-1] = 0.0
-        matrix = self.unsure_products(coef)
+        matrix = products.copy()
         if matrix.ndim == 1:
             return Diagonal(matrix + ridge + 10 * self.eps * matrix.mean())
         matrix.flat[:: len(matrix) + 1] += ridge + 10 * self.eps * np.diag(matrix)

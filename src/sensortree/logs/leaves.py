@@ -32,16 +32,7 @@ from sensortree.leaves.ridge import NONE
 from sensortree.leaves.rows import Continued, TrainingRows
 from sensortree.logs.gaussians import learn_gaussians, patterns_of
 from sensortree.policy.classifiers import posterior
-from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
-
-
-def classifiers_of(
-    rows: TrainingRows, classifier: Any, n_jobs: int | None, watch: Stopwatch
-) -> LeafClassifiers:
-    """Classifiers of subsets that learn from rows, or from a log of rows."""
-    kind = LeafClassifiers if rows.continued is None else LoggedClassifiers
-    return kind(rows, classifier, n_jobs, watch=watch)
 
 
 @dataclass(frozen=True, eq=False)
