@@ -1,6 +1,7 @@
 """The command line where the target is a number."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -63,3 +64,75 @@ def test_losses_of_classes_are_refused_for_a_number(folder):
     run("init", "rows.csv", "--target", "target")
     said = run("fit", "rows.csv", *SENSORS, "--loss", "5", code=1)
     assert "no number is simply wrong" in " ".join(said.split())
+
+
+def test_what_init_proposes_for_a_number_is_what_fit_takes(folder):
+    """Every line that is marked as a comment, with its marks removed, alone."""
+    run("init", "rows.csv", "--target", "target")
+    path = folder / "sensors.toml"
+    text = path.read_text()
+    assert "loss" not in text
+    assert "mistake" not in text
+    proposed = re.findall(r"^# ((?:\w+) = .*)$", text, flags=re.M)
+    assert [line.split(" = ")[0] for line in proposed] == [
+        "unit",
+        "risk",
+        "cost_weight",
+        "max_cost",
+    ]
+    for line in proposed:
+        path.write_text(text.replace(f"# {line}", line))
+        run("check", "rows.csv", *SENSORS)
+    path.write_text(re.sub(r"^# (risk|cost_weight) =", r"\1 =", text, flags=re.M))
+    run("fit", "rows.csv", *SENSORS, "--classifier", "linear")
+    assert sensortree.load(folder / "model.json").policy_.loss.name == "absolute"
+
+
+@pytest.mark.parametrize("risk", ["squared", "absolute"])
+def test_methods_are_compared_for_a_number_or_refused_by_name(folder, risk):
+    run("init", "rows.csv", "--target", "target")
+    leaf = "--classifier", "linear", "--risk", risk
+    said = json.loads(run("compare", "rows.csv", *SENSORS, *leaf, "--cv", 3, "--json"))
+    assert said["cost_weight"] > 0
+    lines = {line["method"]: line for line in said["methods"]}
+    for name in ("sensor tree", "one subset for all", "everything", "nothing"):
+        line = lines[name]
+        assert line["error"] > 0
+        paid = said["cost_weight"] * line["mean_cost"]
+        assert line["total"] == pytest.approx(line["loss"] + paid)
+    assert lines["sensor tree"]["error"] < lines["nothing"]["error"]
+    for name in ("alternating tree", "cascade", "CSTC"):
+        assert (
+            lines[name]["refused"] == "it learns classes, and the target is a number."
+        )
+    text = run("compare", "rows.csv", *SENSORS, *leaf, "--cv", 3)
+    assert "mean distance" in text.splitlines()[0]
+
+
+def test_classes_that_are_numbers_are_compared_as_the_task_says(folder):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    lines = [f"{a:.3f},{int(a > 0)}" for a in x]
+    (folder / "two.csv").write_text("a,n\n" + "\n".join(lines) + "\n")
+    run("init", "two.csv", "--target", "n", "-o", "t.toml")
+    given = "two.csv", "--sensors", "t.toml", "--classifier", "linear", "--cv", 3
+    assert "CSTC" in run("compare", *given)
+    assert "mean distance" in run("compare", *given, "--task", "regression")
+
+
+def test_large_numbers_are_written_without_exponents(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = 1e9 * (X.sum(axis=1) + 0.1 * rng.normal(size=200)) + 3e9
+    lines = [f"{a:.3f},{b:.3f},{t:.1f}" for (a, b), t in zip(X, y, strict=True)]
+    (tmp_path / "big.csv").write_text("a,b,sales\n" + "\n".join(lines) + "\n")
+    run("init", "big.csv", "--target", "sales")
+    leaf = "--classifier", "linear", "--risk", "absolute"
+    texts = [run("fit", "big.csv", *SENSORS, *leaf).partition("linear program")[0]]
+    texts += [run("evaluate", "model.json", "big.csv")]
+    texts += [run("compare", "big.csv", *SENSORS, *leaf, "--cv", 3)]
+    texts += [run("curve", "big.csv", *SENSORS, *leaf, "--cv", 3).split("\n", 1)[1]]
+    texts += [run("explain", "model.json", "big.csv", "--line", 2)]
+    for text in texts[:3] + texts[4:]:
+        assert not re.search(r"\de\+\d", text), text

@@ -158,15 +158,15 @@ def test_a_fit_says_from_the_start_how_many_steps_it_can_take(rows, parameters):
     assert 0 < listener.steps <= listener.at_most
 
 
-def test_each_line_has_a_percentage_and_the_time_left(monkeypatch, capsys):
+def test_each_line_has_the_steps_that_there_can_be_and_what_is_left_of_max_time(
+    monkeypatch, capsys
+):
     times = iter([0.0, 0.0, 2.0, 2.0, 5.0])
     monkeypatch.setattr("sensortree.progress.monotonic", lambda: next(times))
-    progress = TextProgress(verbose=True, at_most=5)
+    progress = TextProgress(verbose=True, at_most=5, max_time=10.0)
     progress.step("reading")
     told = capsys.readouterr().err
-    assert told.endswith(
-        "2.0 s  reading (step 1 of at most 5, 20%, at most 8 s left)\n"
-    )
+    assert told.endswith("2.0 s  reading (step 1 of at most 5, 8 s of max_time left)\n")
     progress.expect(left=1)
     progress.step("decisions")
     assert capsys.readouterr().err.endswith("5.0 s  decisions\n")

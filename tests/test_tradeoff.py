@@ -505,7 +505,7 @@ def test_a_verbose_curve_tells_each_point_and_what_is_left(problem, capsys):
     assert all("a point: mean cost" in line for line in told[:3])
     assert "buying nothing: mean cost 0," in told[3]
     assert "buying everything: mean cost 10," in told[4]
-    assert "(step 1 of at most 5, " in told[0]
+    assert "(step 1 of at most 5)" in told[0]
     assert "left" not in told[-1]
 
 

@@ -8,11 +8,27 @@ from dataclasses import asdict
 from numbers import Real
 from typing import Any
 
+LARGEST = 1e15  # what is at least as large is written with an exponent
+
 
 def listed(names: Iterable[str]) -> str:
     """Show some names in a message."""
     shown = [repr(name) for name in names]
     return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")
+
+
+def rounded(number: float, digits: int = 4) -> str:
+    """A number to some digits, without an exponent where people write none.
+
+    Examples
+    --------
+    >>> rounded(1157920000.0), rounded(0.03256, 2), rounded(123.0, 2), rounded(1e20)
+    ('1,158,000,000', '0.033', '120', '1e+20')
+    """
+    text = f"{number:.{digits}g}"
+    if 10**digits <= abs(number) < LARGEST:
+        return f"{float(text):,.0f}"
+    return text
 
 
 def aligned(

@@ -199,11 +199,13 @@ def _apply(session: Session, model: SavedModel, line: str) -> None:
 
 
 def _decision_text(decision: Decision, model: SavedModel) -> str:
+    from sensortree.policy.reasons import number_words
+
     if decision.classes:
         likely = decision.to_dict()["proba"][str(decision.label)]
         guess = f"{decision.label} (probability {likely:.3g})"
     else:
-        guess = f"{decision.prediction:.4g} ± {decision.spread:.2g}"
+        guess = number_words(decision.prediction, decision.spread)
     bought = ", ".join(decision.acquired) or "nothing"
     because = {
         "policy": "",

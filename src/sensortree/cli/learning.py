@@ -23,19 +23,24 @@ from sensortree.cli.console import (
 from sensortree.cli.options import flag, option, output_file
 from sensortree.cli.sensors_file import read_sensors_file
 from sensortree.exceptions import SensorTreeError
-from sensortree.text import aligned
+from sensortree.text import aligned, rounded
 
 if TYPE_CHECKING:
     from sensortree.cli.problem import Problem
     from sensortree.curves.held_out import Measured
 
-# What is compared: the name, and the class of sensortree if it has it.
+# What is compared: the name, and the class of sensortree; then the same where a number is
+# learned.
 METHODS = {
     "sensor tree": "SensorTreeClassifier",
     "alternating tree": "AlternatingTreeClassifier",
     "cascade": "CascadeClassifier",
     "one subset for all": "StaticSubsetClassifier",
     "CSTC": "CSTCClassifier",
+}
+OF_NUMBERS = {
+    "sensor tree": "SensorTreeRegressor",
+    "one subset for all": "StaticSubsetRegressor",
 }
 
 
@@ -65,7 +70,7 @@ def fit(
             "give a budget or a cost weight, not both.", param_hint="--budget"
         )
     check_free(output, force)
-    problem, bought = _read(data, sensors, learning, layout, learning.task, purchases)
+    problem, bought = _read(data, sensors, learning, layout, purchases)
     given = {"cost_weight": cost_weight, "n_jobs": jobs}
     estimator = _estimator(problem, learning, budget, **given)
     with working("fit") as work:
@@ -104,7 +109,7 @@ def fit(
         *([] if chosen is None else [str(chosen)]),  # for a budget
         *([] if compared is None else [str(compared)]),
         *([] if about.held_out is None else [about.score]),
-        f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
+        f"decisions: {report.kept}, training risk {rounded(report.risk[report.kept])}",
         f"linear program: {proof}",
         f"{output} written; `sensortree evaluate` says what it does on other rows.",
     ]
@@ -158,7 +163,7 @@ def curve(
         ) from error
     if plot is not None:
         check_free(plot, force, "--plot")
-    problem, _ = _read(data, sensors, learning, layout, learning.task)
+    problem, _ = _read(data, sensors, learning, layout)
     estimator, rows = _estimator(problem, learning), (problem.X, problem.y)
     with working("curve") as work:
         estimator.set_callbacks(work)
@@ -187,25 +192,25 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on held-out rows of one table."""
-    problem, _ = _read(data, sensors, learning, layout, "classification")
+    problem, _ = _read(data, sensors, learning, layout)
     settings = _settings(problem, learning, cost_weight=cost_weight)
-    weight = settings["cost_weight"]
     # Not all methods can refer.
-    settings |= {"refer_cost": None, "classifier": learning.classifier}
+    settings |= {"refer_cost": None, **_leaf(problem, learning)}
     with working("compare", len(METHODS) + 2) as work:
-        lines = _compared(settings, problem, weight, cv, work)
+        lines, weight = _compared(settings, problem, cv, work)
     document = {"cost_weight": weight, "cv": cv, "methods": lines}
-    emit("compare", document, _comparison_text(document, problem.file.unit), as_json)
+    emit("compare", document, _comparison_text(document, problem), as_json)
 
 
 def _compared(
     settings: Mapping[str, Any],
     problem: Problem,
-    cost_weight: float,
     n_folds: int,
     work: Work,
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], float]:
     """Error, cost and risk of each method, and of buying everything and nothing.
+
+    And the cost weight.
 
     They are measured on the folds of a curve. Where all examples get the same sensors,
     leaf classifiers of the first method answer.
@@ -216,12 +221,19 @@ def _compared(
     from sensortree.progress import TextProgress
 
     lines: list[dict[str, Any]] = []
+    cost_weight: Any = settings["cost_weight"]
     ends: dict[str, Measured | None] = {}
     for label, method in METHODS.items():
+        if problem.numbers and label not in OF_NUMBERS:
+            reason = "it learns classes, and the target is a number."
+            lines.append({"method": label, "refused": reason})
+            work.advance(label)
+            continue
+        method = OF_NUMBERS[label] if problem.numbers else method
         estimator = getattr(sensortree, method)()
         known = estimator.get_params(deep=False)
         estimator.set_params(**{k: v for k, v in settings.items() if k in known})
-        if not hasattr(estimator, "risk") and settings["risk"] != "error":
+        if "risk" not in known and settings["risk"] != "error":
             reason = f"it minimises a loss of its own, not {settings['risk']}."
             lines.append({"method": label, "refused": reason})
             work.advance(label)
@@ -230,6 +242,7 @@ def _compared(
         try:
             rows = problem.X, problem.y, n_folds, None, None
             folds = HeldOutFolds(estimator, *rows, quiet, groups=problem.groups)
+            cost_weight = folds.settings.cost_weight  # as "auto" finds it
             measured = folds.measure(cost_weight)
             if not ends:
                 for name in (EVERYTHING, NOTHING):
@@ -241,7 +254,8 @@ def _compared(
         finally:
             work.advance(label)
         lines.append(_line(label, measured, cost_weight))
-    return lines + [_line(name, end, cost_weight) for name, end in ends.items()]
+    lines += [_line(name, end, cost_weight) for name, end in ends.items()]
+    return lines, float(cost_weight)
 
 
 def _line(label: str, measured: Measured | None, cost_weight: float) -> dict[str, Any]:
@@ -262,9 +276,11 @@ def _line(label: str, measured: Measured | None, cost_weight: float) -> dict[str
     }
 
 
-def _comparison_text(document: Mapping[str, Any], unit: str) -> str:
+def _comparison_text(document: Mapping[str, Any], problem: Problem) -> str:
     """The comparison as a table."""
-    lines, notes = [], []
+    lines, notes, unit = [], [], problem.file.unit
+    told = rounded if problem.numbers else "{:.4f}".format
+    error = "mean distance" if problem.numbers else "error"
     for line in document["methods"]:
         if "refused" in line:
             lines.append([line["method"], "–", "–", "–"])
@@ -273,17 +289,17 @@ def _comparison_text(document: Mapping[str, Any], unit: str) -> str:
         lines.append(
             [
                 line["method"],
-                f"{line['error']:.4f} ± {line['error_se']:.4f}",
-                f"{line['mean_cost']:.4g} ± {line['mean_cost_se']:.2g}",
-                f"{line['total']:.4g}",
+                f"{told(line['error'])} ± {told(line['error_se'])}",
+                f"{rounded(line['mean_cost'])} ± {rounded(line['mean_cost_se'], 2)}",
+                rounded(line["total"]),
             ]
         )
     cost = f"mean cost ({unit})" if unit else "mean cost"
     return "\n".join(
         [
-            aligned(("method", "error", cost, "total"), lines),
-            f"total is loss + {document['cost_weight']:g} × cost, on held-out rows "
-            f"({document['cv']} folds); ± is one standard error over rows",
+            aligned(("method", error, cost, "total"), lines),
+            f"total is loss + {rounded(document['cost_weight'], 6)} × cost, on held-out "
+            f"rows ({document['cv']} folds); ± is one standard error over rows",
             *notes,
         ]
     )
@@ -297,7 +313,6 @@ def _read(
     sensors: Path,
     learning: options.Learning,
     layout: options.Layout,
-    task: str,
     purchases: options.Purchases | None = None,
 ) -> tuple[Problem, dict[str, Any]]:
     """Read and check everything before any work is done; say how it was read.
@@ -313,7 +328,7 @@ def _read(
     if purchases is not None and purchases.log is not None:
         acquired = read_log(purchases, whole.whole(), list(file.sensors))
         table = only_bought(whole, file, acquired)
-    problem = pose(table, file, learning.target, task, learning.groups)
+    problem = pose(table, file, learning.target, learning.task, learning.groups)
     if purchases is not None and acquired is not None:
         bought["acquired"] = acquired[rows_left(whole, problem.data)]
         bought["label_influenced_buying"] = purchases.label_influenced_buying
@@ -334,6 +349,14 @@ def _settings(
     return {**problem.settings(**given, **more), "structure": learning.structure}
 
 
+def _leaf(problem: Problem, learning: options.Learning) -> dict[str, Any]:
+    """The parameter that says what leaves are."""
+    leaf = learning.classifier
+    if problem.numbers:
+        return {"regressor": "quadratic" if leaf == "logistic2" else leaf}
+    return {"classifier": leaf}
+
+
 def _estimator(
     problem: Problem,
     learning: options.TreeLearning,
@@ -346,12 +369,8 @@ def _estimator(
 
     given = {"refer_cost": learning.refer_cost, "cost_weight": cost_weight}
     settings = {**_settings(problem, learning, **given), **more}
-    kind, leaf = "SensorTreeClassifier", learning.classifier
-    if problem.numbers:
-        kind = "SensorTreeRegressor"
-        settings["regressor"] = "quadratic" if leaf == "logistic2" else leaf
-    else:
-        settings["classifier"] = leaf
+    settings |= _leaf(problem, learning)
+    kind = "SensorTreeRegressor" if problem.numbers else "SensorTreeClassifier"
     if budget is not None:
         del settings["cost_weight"]
         kind, settings = f"{kind}CV", {**settings, "budget": budget}

@@ -121,6 +121,7 @@ class Learning:
     """What is learned, by what, and from which rows."""
 
     target: Target = None
+    task: Task = from_file("--task TASK", TASK, "auto")
     groups: str | None = option(
         "--groups COLUMN",
         "Rows with the same value belong together, such as visits of one patient, and "
@@ -165,7 +166,6 @@ class Learning:
 class TreeLearning(Learning):
     """What only trees can do."""
 
-    task: Task = from_file("--task TASK", TASK, "auto")
     refer_cost: float | None = from_file(
         "--refer-cost COST",
         "What it costs to refer an example to a person; unless you or the file say "

@@ -35,14 +35,6 @@ HEAD = """\
 
 target = {target}
 {reading}# unit = "dollars"       # what prices are counted in
-# loss = 500             # what one wrong answer costs, in that unit: set it if prices are
-#                        # money
-# cost_weight = 0.01     # error that one unit of cost is worth; larger buys less
-# max_cost = 100         # no example ever spends more
-
-# In place of loss = ..., where classes differ: what it costs to mistake each. With
-# either, cost_weight is 1 unless you set it.
-# [loss]
 {losses}
 
 # Further keys of a sensor:
@@ -55,6 +47,23 @@ target = {target}
 #   transformer = "impute"   "one-hot", "date", "impute", "scale", a list of them, or by
 #                            column: {{ city = "one-hot", seen = "date" }}
 """
+# What answers lose, where they are classes.
+OF_CLASSES = """\
+# loss = 500             # what one wrong answer costs, in that unit: set it if prices are
+#                        # money
+# cost_weight = 0.01     # error that one unit of cost is worth; larger buys less
+# max_cost = 100         # no example ever spends more
+
+# In place of loss = ..., where classes differ: what it costs to mistake each. With
+# either, cost_weight is 1 unless you set it.
+# [loss]
+{each}"""
+# The same of numbers.
+OF_NUMBERS = """\
+# risk = "absolute"      # the distance from the truth is made small; else its square
+# cost_weight = 1        # of that, what one unit of cost is worth; larger buys less. With
+#                        # prices and {target} in one unit, and "absolute", it is 1
+# max_cost = 100         # no example ever spends more"""
 LEFT_OUT = "# Left out, with the reason. To use one of them, remove its marks.\n"
 
 
@@ -140,11 +149,13 @@ def first_sensors_file(
         data, [c for columns in sensors.values() for c in columns]
     )
     if labels.dtype.kind == "f":
-        head, losses = toml_string(target) + '\ntask = "regression"', "# (of classes)"
+        head = toml_string(target) + '\ntask = "regression"'
+        losses = OF_NUMBERS.format(target=_commented(target))
     else:
         classes = sorted({*map(str, labels.tolist())})
         head = toml_string(target)
-        losses = "\n".join(f"# {toml_key(label)} = 1.0" for label in classes[:20])
+        each = (f"# {toml_key(label)} = 1.0" for label in classes[:20])
+        losses = OF_CLASSES.format(each="\n".join(each))
     sections = [_section(data, *sensor, warned) for sensor in sensors.items()]
     left_out = [
         _marked(data, column, warning)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sensortree.sensors.market import ROUNDING
-from sensortree.text import PlainForm
+from sensortree.text import PlainForm, rounded
 
 # Seconds since 1970 that stand for now, as reproducible builds have them.
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -116,11 +116,17 @@ class About:
         unit = f" {self.unit}" if self.unit else ""
         lost = ""
         if held_out.loss != held_out.error:
-            lost = f"loss {held_out.loss:.4g} ± {held_out.loss_se:.2g}, "
+            lost = f"loss {rounded(held_out.loss)} ± {rounded(held_out.loss_se, 2)}, "
         return (
-            f"held-out rows: error {held_out.error:.3f} ± {held_out.error_se:.3f}, {lost}"
-            f"mean cost {held_out.cost:.4g} ± {held_out.cost_se:.2g}{unit}"
+            f"held-out rows: error {_thousandths(held_out.error)} ± "
+            f"{_thousandths(held_out.error_se)}, {lost}mean cost {rounded(held_out.cost)} "
+            f"± {rounded(held_out.cost_se, 2)}{unit}"
         )
+
+
+def _thousandths(number: float) -> str:
+    """Errors as they are: shares to three decimals, distances to four digits."""
+    return f"{number:.3f}" if number < 1 else rounded(number)
 
 
 def now() -> str:
@@ -219,13 +225,13 @@ class Comparison(PlainForm):
             f"error of its difference to the lowest, row by row:"
         ]
         lines += [
-            f"  {name} {self.risk[name]:.4f} ± {self.error[name]:.4f}, "
-            f"costs {self.cost[name]:.4g}"
+            f"  {name} {_risk(self.risk[name])} ± {_risk(self.error[name])}, "
+            f"costs {rounded(self.cost[name])}"
             for name in ranked
         ]
         if self.optimism:
             lines.append(
-                f"the lowest of {len(ranked)} is optimistic by {self.optimism:.4f}, "
+                f"the lowest of {len(ranked)} is optimistic by {_risk(self.optimism)}, "
                 f"because it was chosen; the held-out score is corrected for that"
             )
         if self.removed:
@@ -233,6 +239,11 @@ class Comparison(PlainForm):
             lines.append(f"removed, because the tree does better without: {names}")
         lines += [f"not compared: {n} ({why})" for n, why in self.not_compared.items()]
         return "\n".join(lines)
+
+
+def _risk(number: float) -> str:
+    """A risk to four decimals, large ones to six digits."""
+    return f"{number:.4f}" if number < 1e4 else rounded(number, 6)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from sensortree.text import (
     frequency_words,
     plain,
     reading_words,
+    rounded,
     value_words,
 )
 from sensortree.tree.forks import Way, fork_of, leaves_behind
@@ -390,7 +391,7 @@ def belief_words(label: Any, probability: float) -> str:
 
 def number_words(answer: float, spread: float) -> str:
     """A number with how far off it may be."""
-    return f"{answer:.4g} ± {spread:.2g}"
+    return f"{rounded(answer)} ± {rounded(spread, 2)}"
 
 
 def belief_of(policy: Policy, output: Array) -> str:
@@ -426,7 +427,9 @@ def purchase_words(subject: str, number: int, change: Change, may_follow: bool) 
     ending = "s" if number == 1 else ""
     who = f"{subject}, {FOLLOWING}," if may_follow else subject
     if change.moved is not None:
-        return f"{who} move{ending} the answer by {change.moved:.3g} in the mean"
+        return (
+            f"{who} move{ending} the answer by {rounded(change.moved, 3)} in the mean"
+        )
     return f"{who} change{ending} the answer for {change_words(change)}"
 
 
@@ -447,7 +450,9 @@ def stop_words(
         return f"stops here: {who} would cost {cost}"
     changes = f"{who} would change the answer for {change_words(change)}"
     if change.moved is not None:
-        changes = f"{who} would move the answer by {change.moved:.3g} in the mean"
+        changes = (
+            f"{who} would move the answer by {rounded(change.moved, 3)} in the mean"
+        )
     return f"stops here: {changes}, and cost {cost}"
 
 

@@ -12,7 +12,7 @@ from sensortree.reports.alone import QUESTION
 from sensortree.reports.drawing import boxed, escaped
 from sensortree.reports.report_sums import MEASURES, Interval
 from sensortree.reports.words import percent
-from sensortree.text import aligned
+from sensortree.text import aligned, rounded
 
 if TYPE_CHECKING:
     from sensortree.reports.report import BaselineUse, CostReport
@@ -111,7 +111,7 @@ def report_tables(report: CostReport) -> Iterator[TextTable]:
         )
     yield TextTable(
         ("sensor", "rows", "spend"),
-        [[u.sensor, percent(u.share), f"{u.spend:.4g}"] for u in report.sensors],
+        [[u.sensor, percent(u.share), rounded(u.spend)] for u in report.sensors],
     )
     yield TextTable(
         ("place", "rows", "error", *loss, "cost", "sensors"),
@@ -166,15 +166,16 @@ def _summary(report: CostReport) -> TextTable:
         lines += [["R²", _number(report.fit.r2), ""]]
         lines += [["root mean square", _number(report.fit.rmse), ""]]
     quantiles = ", ".join(
-        f"{cost:.4g} ({100 * share:.0f} %)" for share, cost in report.quantiles.items()
+        f"{rounded(cost)} ({100 * share:.0f} %)"
+        for share, cost in report.quantiles.items()
     )
     loss = "loss" if report.has_loss else "error"
     guessed = ("error counts the best guesses for those handed over",)
     notes = (
         *(guessed if report.referral is not None else ()),
-        f"total is {loss} + {report.cost_weight:g} × cost",
+        f"total is {loss} + {rounded(report.cost_weight, 6)} × cost",
         f"cost quantiles: {quantiles}",
-        f"everything would cost {report.everything:.4g}: "
+        f"everything would cost {rounded(report.everything)}: "
         f"{percent(report.share_of_everything)} of it was spent",
     )
     return TextTable(("per row", "mean", "95 % interval"), lines, notes=notes)
@@ -253,13 +254,13 @@ def _means(
 
 
 def _number(number: float) -> str:
-    return "–" if np.isnan(number) else f"{number:.4g}"
+    return "–" if np.isnan(number) else rounded(number)
 
 
 def _between(interval: Interval | None) -> str:
     if interval is None or np.isnan(interval[0]):
         return ""
-    return f"({interval[0]:.3g} to {interval[1]:.3g})"
+    return f"({rounded(interval[0], 3)} to {rounded(interval[1], 3)})"
 
 
 def _with_interval(number: float, interval: Interval | None) -> str:

@@ -16,7 +16,7 @@ from sensortree.reports.drawing import boxed
 from sensortree.reports.tables import TextTable
 from sensortree.reports.tradeoff_display import TradeoffDisplay
 from sensortree.sensors.table import pandas_frame
-from sensortree.text import listed
+from sensortree.text import listed, rounded
 from sensortree.types import Array, Mask
 
 Point = tuple[float, float]  # mean cost, error
@@ -386,7 +386,7 @@ class TradeoffCurve:
             return "".join(f", {m} {known[m]:.4f}" for m in beside if m in known)
 
         said += [
-            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:{self._digits}}"
+            f"buying {name}: cost {rounded(end[0])}, {self.measure} {self._told(end[1])}"
             f"{of_end(name)}"
             for name, end in (
                 ("nothing", self.nothing),
@@ -396,10 +396,9 @@ class TradeoffCurve:
         ]
         return "\n".join(said)
 
-    @property
-    def _digits(self) -> str:
+    def _told(self, error: float) -> str:
         """How an error is written."""
-        return ".4f" if self.measure == "error" else ".4g"
+        return f"{error:.4f}" if self.measure == "error" else rounded(error)
 
     def _table(self, beside: Mapping[str, Array]) -> TextTable:
         """The points, with metrics beside them."""
@@ -407,8 +406,8 @@ class TradeoffCurve:
         lines = [
             [
                 f"{self.cost_weight[i]:.3g}",
-                _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
-                _with_se(self.error[i], self.error_se[i], self._digits),
+                _with_se(rounded(self.mean_cost[i]), self.cost_se[i]),
+                _with_se(self._told(self.error[i]), self.error_se[i]),
                 *(f"{values[i]:.4f}" for values in beside.values()),
             ]
             for i in range(len(self))
@@ -428,8 +427,8 @@ def standard_error(folds: Array) -> Array:
     return np.asarray(folds.std(axis=1, ddof=1) / np.sqrt(n_folds))
 
 
-def _with_se(value: float, se: float, form: str) -> str:
-    return f"{value:{form}}" if np.isnan(se) else f"{value:{form}} ± {se:.2g}"
+def _with_se(value: str, se: float) -> str:
+    return value if np.isnan(se) else f"{value} ± {rounded(se, 2)}"
 
 
 def _number(value: float) -> float | None:
@@ -503,9 +502,11 @@ class Choice:
         return "\n".join([*lines, self.note] if self.note else lines)
 
     def _words(self, point: Mapping[str, float]) -> str:
+        error = point["error"]
+        told = f"{error:.4f}" if error < 1e4 else rounded(error)
         return (
             f"cost weight {point['cost_weight']:.3g}, mean cost "
-            f"{point['mean_cost']:.4g}, {self.measure} {point['error']:.4f}"
+            f"{rounded(point['mean_cost'])}, {self.measure} {told}"
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.policy.policy import Policy
-from sensortree.policy.reasons import class_words
+from sensortree.policy.reasons import class_words, number_words
 from sensortree.reports.drawing import CLASSES, Picture, boxed, page
 from sensortree.reports.layout import (
     LINES,
@@ -415,7 +415,7 @@ class TreeDisplay(Picture):
             return "–"
         middle = float(share @ mean) / total
         squared = float(share @ (deviation**2 + (mean - middle) ** 2)) / total
-        return f"{middle:.4g} ± {np.sqrt(squared):.2g}"
+        return number_words(middle, float(np.sqrt(squared)))
 
     def _bars(self, ends: Sequence[Vertex], classes: Array) -> Mix:
         """Classes of each line; the most frequent have a colour of their own."""
@@ -731,5 +731,5 @@ class PathDisplay(Picture):
 def _answer(at: Explanation | PassedFork) -> str:
     """Answer of an explanation, or of one of its forks, and how sure it is."""
     if at.spread is not None:
-        return f"{at.answer:.4g} ± {at.spread:.2g}"
+        return number_words(at.answer, at.spread)
     return f"{at.answer} ({at.probabilities[at.answer]:.2f})"
