@@ -24,7 +24,12 @@ from sensortree.curves.shared_leaves import (
     SharedClassifiers,
 )
 from sensortree.estimators.validation import read_rows
-from sensortree.exceptions import DataError, FewRowsWarning, UnseenWarning
+from sensortree.exceptions import (
+    DataError,
+    FewRowsWarning,
+    ParameterError,
+    UnseenWarning,
+)
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import both_ends, fit_policy
 from sensortree.learning.prepare import Prepared, Share, Winners, prepare
@@ -119,6 +124,11 @@ class HeldOutFolds:
         reader = clone(self.estimator)
         self.cv = self.estimator._settings().cv
         cv = DEFAULT_FOLDS if cv is None else cv
+        if isinstance(cv, Integral) and (isinstance(cv, bool) or int(cv) < 2):
+            raise ParameterError(
+                f"cv must be a number of folds from 2 on, got {cv!r}: rows are held out in "
+                f"turn, and something must be left to learn from."
+            )
         self.settings = replace(self.estimator._settings(), cv=cv)
         self.data = read_rows(
             reader, self.settings, X, y, sample_weight, prices, log, groups

@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from sensortree.estimators.prediction import checked_table
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import referral_may_pay
 from sensortree.leaves.compiling import compile_transformer
@@ -165,9 +165,20 @@ def _split(
     cv = settings.cv
     if cv is None or isinstance(cv, Integral):
         return np.full(len(rows), -1)
+    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise ParameterError(
+            f"cv must be a number of folds from 2 on, a splitter such as KFold(5), or "
+            f"pairs of training and held-out rows, got {cv!r}."
+        )
     data, codes = rows_of(table.data, rows), y[rows]
     splitter = check_cv(cv, codes, classifier=settings.task is CLASSES)
-    splits = splitter.split(data, codes, group)
+    try:
+        splits: Iterable[Any] = list(splitter.split(data, codes, group))
+    except ValueError as error:
+        raise DataError(
+            f"cv={cv!r} cannot split these {len(rows)} rows ({error}); take a number of "
+            f"folds instead, such as cv=5, or another splitter."
+        ) from error
     if hasattr(cv, "split"):  # it has seen these rows; given pairs speak of all
         splits = ((rows[train], rows[test]) for train, test in splits)
     fold = folds_of_splits(splits, len(y), rows)
