@@ -136,3 +136,10 @@ def test_large_numbers_are_written_without_exponents(tmp_path, monkeypatch):
     texts += [run("explain", "model.json", "big.csv", "--line", 2)]
     for text in texts[:3] + texts[4:]:
         assert not re.search(r"\de\+\d", text), text
+
+
+def test_a_report_of_numbers_is_refused_with_the_command_that_gives_it(folder):
+    run("init", "rows.csv", "--target", "target")
+    run("fit", "rows.csv", *SENSORS, "--classifier", "linear")
+    said = " ".join(run("report", "model.json", "rows.csv", code=1).split())
+    assert "as `sensortree evaluate` does" in said

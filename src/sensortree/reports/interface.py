@@ -239,7 +239,8 @@ class PolicyAnswers:
         if self._policy.loss.numbers:
             raise ParameterError(
                 "report_page is of answers that are classes, and this model answers with "
-                "numbers; print report(X, y), or take its to_dict() or to_frame()."
+                "numbers; print report(X, y), as `sensortree evaluate` does, or take its "
+                "to_dict() or to_frame()."
             )
         table = self._table(X, prices)
         report = cost_report(self._policy, table, y, sample_weight)
