@@ -22,7 +22,7 @@ from sensortree import (
     cascade_tree,
 )
 from sensortree.cli.app import app
-from sensortree.exceptions import DataError, ParameterError, TreeError
+from sensortree.exceptions import BudgetWarning, DataError, ParameterError, TreeError
 from sensortree.structure.trees import with_exits
 
 pytestmark = pytest.mark.filterwarnings("ignore::sensortree.exceptions.PriceWarning")
@@ -376,7 +376,9 @@ def test_budgets_are_of_sensors_not_of_persons():
     X, y = doubtful(300)
     model = sensortree.SensorTreeClassifierCV(
         SENSORS, costs=COSTS, classifier="linear", refer_cost=0.1, budget=1.0, cv=3
-    ).fit(X, y)
+    )
+    with pytest.warns(BudgetWarning, match="a lower loss costs"):
+        model.fit(X, y)
     assert model.acquisition_cost(X).mean() < 1.2
     assert model.referred(X).any()
 
