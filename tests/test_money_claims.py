@@ -358,6 +358,7 @@ def test_a_target_that_is_no_number_is_refused(target):
         SensorTreeClassifierCV(**{target: NAN}).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:budget=1.2 buys nothing")
 @pytest.mark.parametrize("seed", [2, 9])
 def test_a_budget_is_kept_on_the_training_rows_at_their_own_prices(seed):
     # b helps those near 0, who pay 3 for it, where the mean of all pay less.
