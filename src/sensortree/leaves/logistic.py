@@ -420,8 +420,9 @@ class QuadraticLogisticRegression(RidgeLogisticRegression):
         Inverse strength of the ridge penalty, as in scikit-learn's LogisticRegression.
         "evidence" climbs from 1, in steps of a factor of three, to the largest evidence
         of the data (Laplace's approximation, the penalty read as a Gaussian prior), while
-        there are at most 600 coefficients and 20 rows for each. Of more coefficients, a
-        tree takes the C of the least log-loss on held-out rows. Otherwise it is 1.
+        there are at most 600 coefficients and 20 rows for each. Of more coefficients and
+        two classes, a tree takes the C of the least log-loss on held-out rows. Otherwise
+        it is 1.
 
     Attributes
     ----------
