@@ -213,12 +213,12 @@ def price_message(
     nothing = nothing and len(free) < len(market.sensors)
     compared = fitted.evidence.get("comparison")
     informative = compared is None or compared.informative
-    known = nothing_bought(leaves, settings)
+    early = ended_early(fitted.structure_report, compared)
     same = None
-    if nothing and informative:
+    if nothing and informative and early is None:
+        known = nothing_bought(leaves, settings)
         same = same_answers_advice(leaves, known, settings.cost_weight)
     given = market, loss, n_classes, settings.cost_weight
-    early = ended_early(fitted.structure_report, compared)
     return price_advice(*given, nothing, informative, same, early)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -181,7 +183,9 @@ def same_answers_advice(
         return None
     market, weight = data.market(None), data.weight / data.weight.sum()
     every = frozenset(market.sensors.names)
-    leaves.judge([known, *([every] if market.allows(every) else [])])
+    with warnings.catch_warnings():  # a classifier's complaints are no news here
+        warnings.simplefilter("ignore")
+        leaves.judge([known, *([every] if market.allows(every) else [])])
     costs = {s: market.mean_cost(s) for s in leaves.posteriors if s > known}
 
     def pays(loss: Loss) -> float:
