@@ -108,3 +108,11 @@ def test_digests_of_other_versions_are_not_compared(house):
 def test_a_commit_that_is_not_known_comes_after_nothing():
     assert not renew.comes_after("HEAD", "0" * 40)
     assert renew.comes_after("HEAD", "HEAD")
+
+
+def test_a_default_that_fails_makes_no_result_old(monkeypatch):
+    monkeypatch.setattr(renew.answers, "run", lambda fits: {"auto": {}})
+    with pytest.raises(
+        SystemExit, match=r"the fit 'auto' of benchmarks\.answers fails"
+    ):
+        renew.answers_now()

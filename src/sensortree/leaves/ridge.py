@@ -132,8 +132,8 @@ class RidgeProblem:
     def wants_choice(self) -> bool:
         """Whether the penalty matters, and its evidence cannot be afforded.
 
-        Of two classes. Of more, the C of the least log-loss gives more wrong answers: on
-        digits, in each of four trees.
+        Only with two classes. With more, the C of the least log-loss answers wrong more
+        often: on digits, in each of four trees.
         """
         two = self.n_outputs == 1
         return two and not self.small and self._matters_on(slice(None))

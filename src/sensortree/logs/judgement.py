@@ -357,9 +357,9 @@ def report_page_from_log(
 ) -> str:
     """Give what a log says about a policy as one HTML page, for people who decide.
 
-    What it would answer and spend beside what was done, whom it would ask for what, what
-    that rests on and assumes, how hidden reasons could change it; or why the log cannot
-    tell.
+    The page compares what the policy would answer and spend with what was done. It says
+    which sensors the policy would buy for whom, which rows and assumptions this rests on,
+    and how hidden reasons could change it; or why the log cannot tell.
 
     Parameters
     ----------

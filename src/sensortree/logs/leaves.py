@@ -203,8 +203,8 @@ class LoggedClassifiers(LeafClassifiers):
         """Readings, classes and weights that teach the leaf of a subset without a fold.
 
         What was not bought of a row is drawn, several times; the row counts by a share for
-        each sensor of the subset that it did not buy. The fold is one that there is none of
-        for all rows.
+        each sensor of the subset that it did not buy. Without any
+        fold, `out` is a number that no fold has.
         """
         rows, log = self.data, self.log
         has, there = log.has(subset), rows.fold != out

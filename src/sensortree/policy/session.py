@@ -618,7 +618,7 @@ class Stand(NamedTuple):
     sensor: str | None  # what it asks for next; None where it has stopped
     price: float  # what that costs now
     place: int  # where it has stopped, or last decided
-    said: Array  # what is said there, (n_outputs,)
+    said: Array  # probabilities, or a number, predicted there, (n_outputs,)
     because: Because  # why it came there
     around: str | None  # the sensor whose detour the place is of
     referred: bool

@@ -248,5 +248,5 @@ def _outside() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").startswith(
         "sensortree."
     ):
-        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]  # the last has no f_back
     return level

@@ -248,8 +248,8 @@ class SensorSet:
         theirs = other.names, other.columns, other.column_names, other.terms
         return mine == theirs and np.array_equal(self.costs, other.costs)
 
-    # Not hashable, since it holds an array; mypy wants __hash__ to be a function.
-    __hash__ = None  # type: ignore[assignment]
+    # Not hashable, since it holds an array.
+    __hash__ = None  # type: ignore[assignment]  # mypy wants a function
 
     @cached_property
     def _positions(self) -> dict[str, int]:
